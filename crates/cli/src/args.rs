@@ -1,0 +1,127 @@
+//! What the command line takes.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use serde::Deserialize;
+
+/// Runs workflow scripts: plain JavaScript that fans work out to many subagents and folds their answers into one
+/// value, in a sandbox that can do nothing else.
+#[derive(Debug, Parser)]
+#[command(name = "fanfold", version, max_term_width = 100, after_help = "\
+Exit status: 0 completed, 1 failed, 2 could not start, 130 cancelled.
+
+Settings are read from the nearest fanfold.toml; options win over it.")]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    Run(Box<RunArgs>),
+    Check(CheckArgs),
+}
+
+/// Run a script and print its value
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  fanfold run examples/review.js --args '{\"offline\": true}'
+      offline, with scripted agents
+  fanfold run review.js --args @args.json --agent-command \"claude -p\"
+      each agent is a process: prompt on its standard input, answer on its standard output
+  echo 'return await agent(\"hi\")' | fanfold run - --json
+      one JSON object a line: every event, and at last the result
+  fanfold run review.js | jq .findings
+      the value is the only thing on standard output")]
+pub struct RunArgs {
+    /// The script; `-` reads standard input
+    pub script: PathBuf,
+
+    #[command(flatten)]
+    pub meta: MetaArg,
+
+    /// The script's `args`: JSON, or @FILE with JSON
+    #[arg(long, value_name = "JSON|@FILE", conflicts_with = "args_text")]
+    pub args: Option<String>,
+
+    /// The script's `args` as one string
+    #[arg(long, value_name = "TEXT")]
+    pub args_text: Option<String>,
+
+    /// Who runs `agent()`. Default: `command` where there is a command, else `scripted`
+    #[arg(long, value_enum)]
+    pub agents: Option<Agents>,
+
+    /// The program that is one agent, such as "claude -p"; split into words as a shell does
+    #[arg(long, value_name = "COMMAND")]
+    pub agent_command: Option<String>,
+
+    /// Model provider for agents that name none
+    #[arg(long)]
+    pub provider: Option<String>,
+
+    /// Model for agents that name none
+    #[arg(long)]
+    pub model: Option<String>,
+
+    /// Limits by their setting names, such as {"maxConcurrentAgents": 8}: JSON, or @FILE with JSON
+    #[arg(long, value_name = "JSON|@FILE")]
+    pub limits: Option<String>,
+
+    /// Seed of `Math.random`, for a run that repeats another
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+
+    /// Cancel the run after this time; 0 cancels before the first instruction
+    #[arg(long, value_name = "N")]
+    pub cancel_after_ms: Option<u64>,
+
+    /// Characters of the value in the text that a model is shown (--json) [default: 50000]
+    #[arg(long, value_name = "N")]
+    pub max_result_chars: Option<usize>,
+
+    /// Print one JSON object a line: every event, then the result
+    #[arg(long)]
+    pub json: bool,
+
+    /// With --json: add to each agent's start what its provider was asked
+    #[arg(long, requires = "json")]
+    pub with_requests: bool,
+
+    /// Read settings from this file instead of the nearest fanfold.toml
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+}
+
+/// Read a script without running it: print what it says it is, or the error with its place
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  fanfold check examples/review.js")]
+pub struct CheckArgs {
+    /// The script; `-` reads standard input
+    pub script: PathBuf,
+
+    #[command(flatten)]
+    pub meta: MetaArg,
+}
+
+#[derive(Debug, Args)]
+pub struct MetaArg {
+    /// What the script is, where it has no header: JSON with name and description, or @FILE. Default: its file's
+    /// name
+    #[arg(long, value_name = "JSON|@FILE")]
+    pub meta: Option<String>,
+}
+
+/// Who runs `agent()`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Agents {
+    /// Canned answers by prompt, for trying scripts offline
+    Scripted,
+    /// A process for each agent
+    Command,
+}

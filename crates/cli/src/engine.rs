@@ -1,0 +1,29 @@
+//! The engine of the command line.
+
+use std::time::Duration;
+
+use anyhow::{Result, anyhow};
+use fanfold::{Engine, EngineBuilder};
+
+use crate::display;
+
+/// Silence of this length wants an explanation.
+const PATIENCE: Duration = Duration::from_millis(300);
+
+/// Makes the engine. The compiled sandbox is kept in the user's cache folder, so that only the first time is
+/// slow.
+pub async fn make(builder: EngineBuilder) -> Result<Engine> {
+    let builder = match dirs::cache_dir() {
+        Some(cache) => builder.cache_directory(cache.join("fanfold")),
+        None => builder,
+    };
+    let mut making = tokio::task::spawn_blocking(|| builder.build());
+    let made = match tokio::time::timeout(PATIENCE, &mut making).await {
+        Ok(made) => made,
+        Err(_) => {
+            display::notice("preparing the sandbox; this is fast from the second time on");
+            making.await
+        }
+    };
+    Ok(made.map_err(|error| anyhow!("failed to make the engine: {error}"))??)
+}

@@ -1,0 +1,100 @@
+//! `--json`: a run as one JSON object a line.
+
+use std::io::{self, Write as _};
+use std::sync::Arc;
+
+use fanfold::{AgentFailure, Event, EventKind, Meta, Observer, RunResult, StopReason, WorkflowError, text};
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::provider::Requests;
+
+/// Prints each event as it comes.
+pub struct EventLines {
+    /// What each agent was asked, where the lines are to say it.
+    pub requests: Option<Arc<Requests>>,
+}
+
+impl Observer for EventLines {
+    fn event(&self, _meta: &Meta, event: &Event) {
+        let request = match (&self.requests, &event.kind) {
+            (Some(requests), EventKind::AgentStart { agent }) => requests.take(agent.seq),
+            _ => None,
+        };
+        print(&EventLine { event, request });
+    }
+}
+
+#[derive(Serialize)]
+struct EventLine<'a> {
+    #[serde(flatten)]
+    event: &'a Event,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request: Option<Value>,
+}
+
+/// The last line, always.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ResultLine<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+    stop_reason: StopReason,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a WorkflowError>,
+    agents_started: u32,
+    failures: &'a [AgentFailure],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    never_awaited: Option<u32>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    warnings: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fuel_used: Option<u64>,
+    text: String,
+}
+
+/// Prints the end of a run.
+pub fn finished(id: &str, name: &str, result: &RunResult, max_result_chars: usize) {
+    print(&ResultLine {
+        kind: "result",
+        id: Some(id),
+        stop_reason: result.stop_reason,
+        value: (result.stop_reason == StopReason::Completed).then_some(&*result.value),
+        error: result.error.as_ref(),
+        agents_started: result.agents_started,
+        failures: &result.failures,
+        never_awaited: (result.never_awaited > 0).then_some(result.never_awaited),
+        warnings: &result.warnings,
+        fuel_used: Some(result.fuel_used),
+        text: text::render(name, result, max_result_chars),
+    });
+}
+
+/// Prints why a run could not start.
+pub fn refused(error: &WorkflowError) {
+    print(&ResultLine {
+        kind: "result",
+        id: None,
+        stop_reason: StopReason::Error,
+        value: None,
+        error: Some(error),
+        agents_started: 0,
+        failures: &[],
+        never_awaited: None,
+        warnings: &[],
+        fuel_used: None,
+        text: format!("Error: {error}"),
+    });
+}
+
+fn print(line: &impl Serialize) {
+    let Ok(mut text) = serde_json::to_vec(line) else { return };
+    text.push(b'\n');
+    // Whoever read the lines may have gone; the run does not depend on it.
+    let _ = io::stdout().write_all(&text);
+}

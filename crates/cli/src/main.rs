@@ -1,0 +1,54 @@
+//! The `fanfold` command.
+//!
+//! # Layout
+//! - `args`: what the command line takes; `settings`: that, and `fanfold.toml`; `input`: files and options as text
+//! - `run`, `check`: the commands
+//! - `provider`: who runs `agent()`
+//! - `display`: what a person sees of a run; `lines`: what a program sees (`--json`)
+//! - `engine`: the engine, and what a person sees while it is made
+//! - `signals`: Ctrl-C
+
+mod args;
+mod check;
+mod display;
+mod engine;
+mod input;
+mod lines;
+mod provider;
+mod run;
+mod settings;
+mod signals;
+
+use std::process::ExitCode;
+
+use args::{Cli, Command};
+use clap::Parser as _;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return failed(&error.into()),
+    };
+    // When this returns, dropping the runtime ends whatever was left of a run.
+    let status = runtime.block_on(async {
+        match cli.command {
+            Command::Run(args) => run::run(&args).await,
+            Command::Check(args) => check::check(&args).await,
+        }
+    });
+    status.unwrap_or_else(|error| failed(&error))
+}
+
+/// Exit statuses; documented in `--help`.
+mod status {
+    pub const FAILED: u8 = 1;
+    pub const COULD_NOT_START: u8 = 2;
+    pub const CANCELLED: u8 = 130;
+}
+
+/// Tells why nothing was started.
+fn failed(error: &anyhow::Error) -> ExitCode {
+    display::error(&format!("{error:#}"));
+    ExitCode::from(status::COULD_NOT_START)
+}

@@ -1,0 +1,56 @@
+//! The subagent provider of the command line: the one chosen, with the user's defaults.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use fanfold::{AgentRequest, CancellationToken, Child, StartError, Subagents, Support};
+use futures::future::BoxFuture;
+use serde_json::Value;
+
+/// Fills in the provider and model of agents that name none, and notes what each was asked.
+pub struct WithDefaults {
+    pub agents: Box<dyn Subagents>,
+    pub provider: Option<String>,
+    pub model: Option<String>,
+    pub requests: Option<Arc<Requests>>,
+}
+
+impl Subagents for WithDefaults {
+    fn start(
+        &self,
+        mut request: AgentRequest,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'_, Result<Child, StartError>> {
+        request.options.provider = request.options.provider.or_else(|| self.provider.clone());
+        request.options.model = request.options.model.or_else(|| self.model.clone());
+        if let Some(requests) = &self.requests {
+            requests.note(&request);
+        }
+        self.agents.start(request, cancel)
+    }
+
+    fn supports(&self) -> Support {
+        self.agents.supports()
+    }
+}
+
+/// What each agent was asked, until its start is told.
+#[derive(Default)]
+pub struct Requests(Mutex<BTreeMap<u32, Value>>);
+
+impl Requests {
+    fn note(&self, request: &AgentRequest) {
+        let Ok(mut asked) = serde_json::to_value(request) else { return };
+        if let Some(fields) = asked.as_object_mut() {
+            // These two are in the event already, the phase even where it is the script's current one.
+            fields.remove("label");
+            fields.remove("phase");
+        }
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(request.seq, asked);
+    }
+
+    /// What this agent was asked; once.
+    pub fn take(&self, seq: u32) -> Option<Value> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&seq)
+    }
+}

@@ -1,0 +1,126 @@
+//! `fanfold run`: one script, from its text to its value.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use fanfold::{
+    CancellationToken, Engine, ErrorCode, Meta, RunResult, StartRequest, StopReason, Subagents, WorkflowError, text,
+};
+use fanfold_agents::{Command, Scripted};
+
+use crate::args::RunArgs;
+use crate::provider::{Requests, WithDefaults};
+use crate::settings::{AgentSettings, Settings};
+use crate::signals::Interrupts;
+use crate::{check, display, engine, input, lines, status};
+
+/// Runs a script and prints what became of it.
+pub async fn run(args: &RunArgs) -> Result<ExitCode> {
+    let settings = Settings::read(args)?;
+    let script = input::script(&args.script)?;
+    let requests = args.with_requests.then(Arc::<Requests>::default);
+    let provider = WithDefaults {
+        agents: agents(&settings.agents)?,
+        provider: settings.provider.clone(),
+        model: settings.model.clone(),
+        requests: requests.clone(),
+    };
+    let engine = engine::make(Engine::builder().provider("spawn", provider).limits(settings.limits.clone())).await?;
+
+    let cancel = CancellationToken::new();
+    match args.cancel_after_ms {
+        Some(0) => cancel.cancel(),
+        Some(ms) => {
+            let cancel = cancel.clone();
+            tokio::spawn(async move {
+                tokio::time::sleep(Duration::from_millis(ms)).await;
+                cancel.cancel();
+            });
+        }
+        None => {}
+    }
+    let mut request = StartRequest::new(&script).cancel_with(cancel);
+    if let Some(seed) = args.seed {
+        request = request.seed(seed);
+    }
+    if let Some(json) = arguments(args)? {
+        request = request.args_json(json);
+    }
+    let display = (!args.json).then(display::Display::start);
+    request = match &display {
+        Some(display) => request.observe(display.observer()),
+        None => request.observe(lines::EventLines { requests }),
+    };
+
+    let mut interrupts = Interrupts::listen().context("failed to listen for Ctrl-C")?;
+    let started = match check::meta(&args.meta, &args.script, &script) {
+        Ok(meta) => {
+            if let Some(meta) = meta {
+                request = request.meta(meta);
+            }
+            engine.start(request).await
+        }
+        Err(error) => Err(error),
+    };
+    let run = match started {
+        Ok(run) => run,
+        Err(error) => {
+            refuse(&error, args, display, &script);
+            return Ok(ExitCode::from(status::COULD_NOT_START));
+        }
+    };
+    let mut interrupted = false;
+    let result = loop {
+        tokio::select! {
+            result = run.result() => break result,
+            () = interrupts.next() => {
+                if interrupted {
+                    // The runtime is dropped on the way out, and every child with it.
+                    return Ok(ExitCode::from(status::CANCELLED));
+                }
+                interrupted = true;
+                run.cancel("interrupted");
+                if let Some(display) = &display {
+                    display.notice("cancelling; press Ctrl-C again to force");
+                }
+            }
+        }
+    };
+    run.dispose().await;
+    finish(&run, &result, args, &settings, display, &script)
+}
+
+fn agents(settings: &AgentSettings) -> Result<Box<dyn Subagents>> {
+    Ok(match settings {
+        AgentSettings::Scripted => Box::new(Scripted::new()),
+        AgentSettings::Command { command, env } => {
+            let mut command = Command::parse(command).context("--agent-command")?;
+            for name in env {
+                command = command.inherit_env(name);
+            }
+            Box::new(command)
+        }
+    })
+}
+
+/// The script's args as JSON text.
+fn arguments(args: &RunArgs) -> Result<Option<String>> {
+    match (&args.args, &args.args_text) {
+        (Some(json), _) => input::text_or_file("--args", json).map(Some),
+        (None, Some(text)) => Ok(Some(serde_json::to_string(text)?)),
+        (None, None) => Ok(None),
+    }
+}
+
+fn refuse(error: &WorkflowError, args: &RunArgs, display: Option<display::Display>, script: &str) {
+    match display {
+        Some(display) => {
+            display.stop();
+            display::workflow_error(error, &args.script, script);
+        }
+        None => lines::refused(error),
+    }
+}

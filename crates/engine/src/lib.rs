@@ -1,0 +1,83 @@
+//! Runs JavaScript workflows that fan work out to subagents, in a WebAssembly sandbox.
+//!
+//! A script can compute, within limits, and ask for subagents; nothing else. Its host decides what a subagent
+//! is by implementing [`Subagents`].
+//!
+//! ```
+//! use fanfold::{
+//!     AgentRequest, Answer, CancellationToken, Child, Engine, Meta, StartError, StartRequest, Subagents,
+//! };
+//! use futures::future::BoxFuture;
+//!
+//! /// Answers every prompt in capitals.
+//! struct Shout;
+//!
+//! impl Subagents for Shout {
+//!     fn start(
+//!         &self,
+//!         request: AgentRequest,
+//!         _cancel: CancellationToken,
+//!     ) -> BoxFuture<'_, Result<Child, StartError>> {
+//!         Box::pin(async move {
+//!             let answer = request.prompt.to_uppercase();
+//!             Ok(Child::new(format!("shout-{}", request.seq), async move { Ok(Answer::text(answer)) }))
+//!         })
+//!     }
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), fanfold::WorkflowError> {
+//! let engine = Engine::builder().provider("spawn", Shout).build()?;
+//! let script = "return await parallel(args.map((word) => () => agent(word)))";
+//! let request = StartRequest::new(script)
+//!     .meta(Meta::new("shout", "shouts words"))
+//!     .args(serde_json::json!(["fan", "fold"]));
+//! let run = engine.start(request).await?;
+//! assert_eq!(run.result().await.value.get(), r#"["FAN","FOLD"]"#);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Layout
+//! - [`Engine`], [`EngineBuilder`]: made once per process; [`Limits`]: what scripts may use
+//! - [`StartRequest`] → [`Run`] → [`RunResult`]: one run
+//! - [`Subagents`] and what it speaks of: [`AgentRequest`], [`Child`], [`Answer`], [`ChildError`]
+//! - [`Observer`], [`event_stream`]: watching a run
+//! - [`Script`], [`Validator`]: reading scripts and schemas without running anything
+//! - [`COMPONENT`]: the sandbox itself, for other Wasmtime hosts
+//! - everything of [`fanfold_types`]: events, errors, records
+//!
+//! Inside, data flows one way: `request` and `script` are checked, `run` drives a `sandbox` and writes down what
+//! happens in its books, `observe` tells it.
+#![forbid(unsafe_code)]
+
+mod bindings;
+mod engine;
+mod json;
+mod limits;
+mod observe;
+mod options;
+mod request;
+mod run;
+mod sandbox;
+mod schema;
+mod script;
+mod subagents;
+mod ticker;
+
+pub use engine::{Engine, EngineBuilder, configure};
+pub use fanfold_types::*;
+pub use limits::Limits;
+pub use observe::{EventStream, Observer, event_stream};
+pub use request::StartRequest;
+pub use run::Run;
+pub use schema::Validator;
+pub use script::Script;
+pub use subagents::{
+    AgentOptions, AgentRequest, Answer, Child, ChildError, StartError, Subagents, Support,
+};
+pub use tokio_util::sync::CancellationToken;
+
+/// The sandbox: a WebAssembly component of the world `fanfold:workflow/workflow` (see `wit/`), for hosts that
+/// run it themselves.
+pub const COMPONENT: &[u8] = include_bytes!("../component/workflow.wasm");

@@ -1,0 +1,98 @@
+//! Watching runs: events to listeners and streams, which can never hold a run up.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use fanfold_types::{Event, Meta};
+use futures::Stream;
+use tokio::sync::mpsc;
+
+/// Watches a run.
+///
+/// Called from a task of its own, one call at a time, in order. A listener that is slow falls behind, one that
+/// panics misses that event; the run goes on in either case. It has no way to control the run.
+pub trait Observer: Send + Sync + 'static {
+    /// Something happened in the run with this metadata.
+    fn event(&self, meta: &Meta, event: &Event);
+
+    /// Something was put right or ignored that a person should know of: an option the provider does not
+    /// honour, a rejection that nothing handled. It is in [`RunResult::warnings`](crate::RunResult) too.
+    fn warning(&self, _meta: &Meta, _warning: &str) {}
+}
+
+/// An observer and the stream of what it sees, from `workflow/start` to `workflow/end`.
+///
+/// Events that are not read yet are kept; a run's own limits bound how many there can be.
+///
+/// ```
+/// let (observer, events) = fanfold::event_stream();
+/// let request = fanfold::StartRequest::new("return 1").observe(observer);
+/// # let _ = (request, events);
+/// ```
+pub fn event_stream() -> (impl Observer, EventStream) {
+    struct Sender(mpsc::UnboundedSender<Event>);
+    impl Observer for Sender {
+        fn event(&self, _meta: &Meta, event: &Event) {
+            // A stream that was dropped wants no more.
+            let _ = self.0.send(event.clone());
+        }
+    }
+    let (sender, receiver) = mpsc::unbounded_channel();
+    (Sender(sender), EventStream(receiver))
+}
+
+/// The events of a run; see [`event_stream`].
+#[derive(Debug)]
+pub struct EventStream(mpsc::UnboundedReceiver<Event>);
+
+impl Stream for EventStream {
+    type Item = Event;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Event>> {
+        self.0.poll_recv(context)
+    }
+}
+
+/// What observers are told.
+#[derive(Debug)]
+pub(crate) enum News {
+    Event(Event),
+    Warning(Arc<str>),
+}
+
+/// Where a run's news go. Without observers, nowhere.
+#[derive(Debug)]
+pub(crate) struct Newsroom(Option<mpsc::UnboundedSender<News>>);
+
+impl Newsroom {
+    /// Starts the task that tells the observers; it ends after the newsroom is dropped.
+    pub(crate) fn open(
+        observers: Vec<Box<dyn Observer>>,
+        meta: Arc<Meta>,
+    ) -> (Self, Option<tokio::task::JoinHandle<()>>) {
+        if observers.is_empty() {
+            return (Self(None), None);
+        }
+        let (sender, mut receiver) = mpsc::unbounded_channel();
+        let task = tokio::spawn(async move {
+            while let Some(news) = receiver.recv().await {
+                for observer in &observers {
+                    // A panic is the observer's own affair; the panic hook has told of it.
+                    let _ = catch_unwind(AssertUnwindSafe(|| match &news {
+                        News::Event(event) => observer.event(&meta, event),
+                        News::Warning(warning) => observer.warning(&meta, warning),
+                    }));
+                }
+            }
+        });
+        (Self(Some(sender)), Some(task))
+    }
+
+    pub(crate) fn tell(&self, news: impl FnOnce() -> News) {
+        if let Some(sender) = &self.0 {
+            let _ = sender.send(news());
+        }
+    }
+}

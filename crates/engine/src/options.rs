@@ -1,0 +1,128 @@
+//! The options of `agent()`: from the JSON a script sends to [`AgentOptions`].
+//!
+//! This is the one place that knows what each option may be; the guest passes on whatever is plain data.
+
+use fanfold_types::{ErrorCode, WorkflowError};
+use serde_json::{Map, Value};
+
+use crate::schema;
+use crate::subagents::AgentOptions;
+
+const KNOWN: [&str; 11] = [
+    "label", "phase", "schema", "provider", "model", "effort", "agentType", "isolation", "timeoutMs", "stallMs",
+    "retries",
+];
+
+/// Reads and checks the options of one call.
+///
+/// # Errors
+/// `INVALID_ARGUMENT`, `UNSUPPORTED_OPTION` or `UNSUPPORTED_SCHEMA`, with the option as its path.
+pub(crate) fn parse(json: &str) -> Result<AgentOptions, WorkflowError> {
+    if json == "{}" {
+        return Ok(AgentOptions::default());
+    }
+    let value: Value = serde_json::from_str(json)
+        .map_err(|error| ErrorCode::InvalidArgument.error(format!("agent() options: {error}")))?;
+    let Value::Object(mut fields) = value else {
+        return Err(ErrorCode::InvalidArgument.error("agent() options must be an object"));
+    };
+    if let Some(name) = fields.keys().find(|name| !KNOWN.contains(&name.as_str())) {
+        let message = format!("agent() has no option {name:?} (it has: {})", KNOWN.join(", "));
+        return Err(ErrorCode::UnsupportedOption.error(message).on(name));
+    }
+    let schema = fields.remove("schema");
+    if let Some(schema) = &schema {
+        schema::Validator::new(schema)?;
+    }
+    let options = AgentOptions {
+        schema,
+        label: text(&fields, "label", true)?,
+        phase: text(&fields, "phase", false)?,
+        provider: text(&fields, "provider", false)?,
+        model: text(&fields, "model", false)?,
+        effort: text(&fields, "effort", false)?,
+        agent_type: text(&fields, "agentType", false)?,
+        isolation: text(&fields, "isolation", false)?,
+        timeout_ms: integer(&fields, "timeoutMs", 1)?,
+        stall_ms: integer(&fields, "stallMs", 1)?,
+        retries: integer(&fields, "retries", 0)?.map(|n| u32::try_from(n).unwrap_or(u32::MAX)),
+    };
+    if let Some(isolation) = options.isolation.as_deref().filter(|isolation| *isolation != "worktree") {
+        return Err(invalid("isolation", &format!("must be \"worktree\", got {isolation:?}")));
+    }
+    Ok(options)
+}
+
+fn text(fields: &Map<String, Value>, name: &str, may_be_empty: bool) -> Result<Option<String>, WorkflowError> {
+    match fields.get(name) {
+        None => Ok(None),
+        Some(Value::String(text)) if may_be_empty || !text.is_empty() => Ok(Some(text.clone())),
+        Some(Value::String(_)) => Err(invalid(name, "must not be empty")),
+        Some(other) => Err(invalid(name, &format!("must be a string, got {}", shown(other)))),
+    }
+}
+
+fn integer(fields: &Map<String, Value>, name: &str, least: u64) -> Result<Option<u64>, WorkflowError> {
+    let Some(value) = fields.get(name) else { return Ok(None) };
+    // JavaScript has one kind of number: 1e3 is as good as 1000.
+    let number = value.as_u64().or_else(|| value.as_f64().filter(|n| n.fract() == 0.0 && *n >= 0.0).map(|n| n as u64));
+    match number {
+        Some(number) if number >= least => Ok(Some(number)),
+        _ => Err(invalid(name, &format!("must be an integer of at least {least}, got {}", shown(value)))),
+    }
+}
+
+fn invalid(name: &str, fault: &str) -> WorkflowError {
+    ErrorCode::InvalidArgument.error(format!("agent() option {name:?} {fault}")).on(name)
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Array(_) => "an array".into(),
+        Value::Object(_) => "an object".into(),
+        other => other.to_string().chars().take(40).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_option_is_read() {
+        let value = json!({
+            "label": "", "phase": "p", "schema": {"type": "object"}, "provider": "a", "model": "m", "effort": "high",
+            "agentType": "t", "isolation": "worktree", "timeoutMs": 1e3, "stallMs": 5, "retries": 0,
+        });
+        let options = parse(&value.to_string()).unwrap();
+        assert_eq!(serde_json::to_value(&options).unwrap(), json!({
+            "label": "", "phase": "p", "schema": {"type": "object"}, "provider": "a", "model": "m", "effort": "high",
+            "agentType": "t", "isolation": "worktree", "timeoutMs": 1000, "stallMs": 5, "retries": 0,
+        }));
+        assert_eq!(parse("{}").unwrap(), AgentOptions::default());
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        use ErrorCode::{InvalidArgument, UnsupportedOption, UnsupportedSchema};
+        for (json, code, path) in [
+            ("null", InvalidArgument, None),
+            ("[]", InvalidArgument, None),
+            ("\"label\"", InvalidArgument, None),
+            (r#"{"foo":1}"#, UnsupportedOption, Some("foo")),
+            (r#"{"label":1}"#, InvalidArgument, Some("label")),
+            (r#"{"model":null}"#, InvalidArgument, Some("model")),
+            (r#"{"phase":""}"#, InvalidArgument, Some("phase")),
+            (r#"{"isolation":"vm"}"#, InvalidArgument, Some("isolation")),
+            (r#"{"timeoutMs":0}"#, InvalidArgument, Some("timeoutMs")),
+            (r#"{"timeoutMs":1.5}"#, InvalidArgument, Some("timeoutMs")),
+            (r#"{"retries":-1}"#, InvalidArgument, Some("retries")),
+            (r#"{"schema":null}"#, UnsupportedSchema, Some("schema")),
+        ] {
+            let error = parse(json).unwrap_err();
+            assert_eq!((error.code, error.path.as_deref()), (Some(code), path), "{json}");
+        }
+    }
+}

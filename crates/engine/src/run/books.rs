@@ -1,0 +1,429 @@
+//! The books of a run: counts, caps, the queue, the pairing of events and the one terminal state.
+//!
+//! A state machine without clock and I/O. The driver tells it what happened, by a method each, and carries out
+//! the [`Effect`]s that it leaves behind, in order. Whatever the script, the children and the caller do, in
+//! whatever order, the events it emits are legal and the run ends once.
+//!
+//! `R` is whatever the driver needs to answer a call.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use fanfold_types::{
+    Agent, AgentFailure, AgentOutcome, EndedAgent, ErrorCode, EventKind, Meta, RunEnd, RunResult, StopReason,
+    WorkflowError,
+};
+use serde_json::value::RawValue;
+
+use crate::limits::Limits;
+use crate::subagents::{AgentOptions, AgentRequest};
+
+/// Longest default label, in characters.
+const LABEL_CHARS: usize = 48;
+
+/// Longest text that comes from a provider or a script's error, in characters; the rest is cut.
+const TEXT_CHARS: usize = 4000;
+
+/// Most warnings that a run keeps.
+const MAX_WARNINGS: usize = 100;
+
+/// What the driver has to do.
+#[derive(Debug)]
+pub(crate) enum Effect<R> {
+    /// Tell the observers.
+    Emit(EventKind),
+    /// Tell the observers something that is for people.
+    Warn(Arc<str>),
+    /// Answer a call of the script.
+    Answer(R, Result<Reply, WorkflowError>),
+    /// Tell every child to stop.
+    StopChildren,
+}
+
+/// What a call of `agent()` gives the script.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Reply {
+    /// `null`.
+    None,
+    /// A string.
+    Text(String),
+    /// A value, as JSON text.
+    Json(String),
+}
+
+/// How a child ended.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum ChildEnd {
+    /// With an answer.
+    Completed(Reply),
+    /// Without success, and why.
+    Failed(String),
+    /// Because it was told to.
+    Cancelled,
+    /// The provider broke, and how.
+    Broken(String),
+}
+
+/// How the script ended.
+#[derive(Debug)]
+pub(crate) struct ScriptEnd {
+    pub(crate) outcome: Result<Box<RawValue>, WorkflowError>,
+    pub(crate) never_awaited: u32,
+    pub(crate) unhandled_rejections: Vec<String>,
+}
+
+impl ScriptEnd {
+    /// The script was stopped from outside.
+    pub(crate) fn stopped(error: WorkflowError) -> Self {
+        Self { outcome: Err(error), never_awaited: 0, unhandled_rejections: Vec::new() }
+    }
+}
+
+pub(crate) struct Books<R> {
+    run_id: Arc<str>,
+    limits: Limits,
+    /// Calls that have not ended, by number.
+    calls: BTreeMap<u32, Call<R>>,
+    /// The calls among them that wait for a slot.
+    queue: VecDeque<u32>,
+    phase: Option<Arc<str>>,
+    accepted: u32,
+    request_bytes: u64,
+    narration_events: u64,
+    narration_bytes: u64,
+    /// Decided once, by whichever comes first: the script's end or the cancellation.
+    terminal: Option<Terminal>,
+    script_ended: bool,
+    failures: Vec<AgentFailure>,
+    never_awaited: u32,
+    warnings: Vec<Arc<str>>,
+    effects: VecDeque<Effect<R>>,
+}
+
+enum Terminal {
+    Completed(Box<RawValue>),
+    Failed(WorkflowError),
+    Cancelled(WorkflowError),
+}
+
+struct Call<R> {
+    /// Who waits for the answer; none once it was given.
+    reply: Option<R>,
+    label: String,
+    phase: Option<Arc<str>>,
+    stage: Stage,
+}
+
+enum Stage {
+    Queued(Box<AgentRequest>),
+    Starting,
+    /// Observers know of it.
+    Running(Arc<Agent>),
+    /// It started after the run was cancelled: it is not announced, and will be stopped.
+    Unannounced,
+}
+
+impl<R> Books<R> {
+    /// Opens the books of a run, with its first event.
+    pub(crate) fn open(run_id: Arc<str>, meta: Arc<Meta>, limits: Limits) -> Self {
+        Self {
+            run_id,
+            limits,
+            calls: BTreeMap::new(),
+            queue: VecDeque::new(),
+            phase: None,
+            accepted: 0,
+            request_bytes: 0,
+            narration_events: 0,
+            narration_bytes: 0,
+            terminal: None,
+            script_ended: false,
+            failures: Vec::new(),
+            never_awaited: 0,
+            warnings: Vec::new(),
+            effects: VecDeque::from([Effect::Emit(EventKind::Start { meta })]),
+        }
+    }
+
+    /// The next thing to do.
+    pub(crate) fn next_effect(&mut self) -> Option<Effect<R>> {
+        self.effects.pop_front()
+    }
+
+    // ── The script ──────────────────────────────────────────────────────────────────────────────────────
+
+    /// The script called `agent()`. `bytes` is the size of what it sent.
+    ///
+    /// # Errors
+    /// What the call is refused with; nothing will start.
+    pub(crate) fn call(
+        &mut self,
+        prompt: String,
+        options: AgentOptions,
+        bytes: u64,
+        reply: R,
+    ) -> Result<(), WorkflowError> {
+        self.check_running()?;
+        if prompt.is_empty() {
+            return Err(ErrorCode::InvalidArgument.error("agent() takes a prompt that is not empty").on("prompt"));
+        }
+        let cap = self.limits.max_total_agents;
+        if self.accepted >= cap {
+            return Err(ErrorCode::AgentCap.error(format!(
+                "this run may make {cap} agent() calls (maxTotalAgents) and has made them; do more in each call"
+            )));
+        }
+        let most = self.limits.max_request_bytes;
+        if self.request_bytes + bytes > most {
+            return Err(ErrorCode::OutputLimit.error(format!(
+                "the prompts and options of one run may take {most} bytes together (maxRequestBytes)"
+            )));
+        }
+        self.request_bytes += bytes;
+        self.accepted += 1;
+        let seq = self.accepted;
+        let label = options.label.clone().unwrap_or_else(|| default_label(&prompt));
+        let phase = options.phase.as_deref().map(Arc::from).or_else(|| self.phase.clone());
+        let request = AgentRequest { run_id: self.run_id.clone(), seq, prompt, options };
+        self.calls.insert(seq, Call { reply: Some(reply), label, phase, stage: Stage::Queued(Box::new(request)) });
+        self.queue.push_back(seq);
+        Ok(())
+    }
+
+    /// The script called `phase()`.
+    ///
+    /// # Errors
+    /// What the call throws.
+    pub(crate) fn phase(&mut self, title: &str) -> Result<(), WorkflowError> {
+        self.check_running()?;
+        if title.is_empty() {
+            return Err(ErrorCode::InvalidArgument.error("phase() takes a title that is not empty"));
+        }
+        self.narrate(title)?;
+        let title: Arc<str> = title.into();
+        self.phase = Some(title.clone());
+        self.effects.push_back(Effect::Emit(EventKind::Phase { title }));
+        Ok(())
+    }
+
+    /// The script called `log()`.
+    ///
+    /// # Errors
+    /// What the call throws.
+    pub(crate) fn log(&mut self, message: String) -> Result<(), WorkflowError> {
+        self.check_running()?;
+        self.narrate(&message)?;
+        self.effects.push_back(Effect::Emit(EventKind::Log { message }));
+        Ok(())
+    }
+
+    fn check_running(&self) -> Result<(), WorkflowError> {
+        match &self.terminal {
+            None => Ok(()),
+            Some(Terminal::Cancelled(error)) => Err(error.clone()),
+            Some(_) => Err(ErrorCode::Cancelled.error("the run has ended")),
+        }
+    }
+
+    fn narrate(&mut self, text: &str) -> Result<(), WorkflowError> {
+        let Limits { max_narration_events, max_narration_bytes, .. } = self.limits;
+        if self.narration_events >= max_narration_events {
+            return Err(ErrorCode::OutputLimit.error(format!(
+                "this run may call phase() and log() {max_narration_events} times (maxNarrationEvents)"
+            )));
+        }
+        if self.narration_bytes + text.len() as u64 > max_narration_bytes {
+            return Err(ErrorCode::OutputLimit.error(format!(
+                "what a run says through phase() and log() may take {max_narration_bytes} bytes together \
+                 (maxNarrationBytes)"
+            )));
+        }
+        self.narration_events += 1;
+        self.narration_bytes += text.len() as u64;
+        Ok(())
+    }
+
+    /// The script ended. Children that still run are no longer wanted.
+    pub(crate) fn script_ended(&mut self, end: ScriptEnd) {
+        if self.script_ended {
+            return;
+        }
+        self.script_ended = true;
+        self.never_awaited = end.never_awaited;
+        match end.never_awaited {
+            0 => {}
+            1 => self.warn("1 agent() call was never awaited: its answer is lost"),
+            n => self.warn(&format!("{n} agent() calls were never awaited: their answers are lost")),
+        }
+        for rejection in end.unhandled_rejections {
+            self.warn(&format!("unhandled rejection: {}", cut(&rejection)));
+        }
+        if self.terminal.is_none() {
+            self.terminal = Some(match end.outcome {
+                Ok(value) => Terminal::Completed(value),
+                Err(mut error) => {
+                    error.message = cut(&error.message);
+                    Terminal::Failed(error)
+                }
+            });
+        }
+        self.stop_children();
+    }
+
+    // ── The children ────────────────────────────────────────────────────────────────────────────────────
+
+    /// Whether a call waits for a slot.
+    pub(crate) fn wants_slot(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
+    /// A slot is free: the call to start in it, if any waits.
+    pub(crate) fn start_next(&mut self) -> Option<AgentRequest> {
+        let seq = self.queue.pop_front()?;
+        let call = self.calls.get_mut(&seq)?;
+        match std::mem::replace(&mut call.stage, Stage::Starting) {
+            Stage::Queued(request) => Some(*request),
+            other => {
+                call.stage = other;
+                None
+            }
+        }
+    }
+
+    /// A child has started.
+    pub(crate) fn child_started(&mut self, seq: u32, child_id: String) {
+        let Some(call) = self.calls.get_mut(&seq) else { return };
+        if !matches!(call.stage, Stage::Starting) {
+            return;
+        }
+        if matches!(self.terminal, Some(Terminal::Cancelled(_))) {
+            call.stage = Stage::Unannounced;
+            return;
+        }
+        let agent = Arc::new(Agent { seq, label: call.label.clone(), phase: call.phase.clone(), child_id });
+        call.stage = Stage::Running(agent.clone());
+        self.effects.push_back(Effect::Emit(EventKind::AgentStart { agent }));
+    }
+
+    /// A child could not start.
+    pub(crate) fn start_failed(&mut self, seq: u32, error: WorkflowError) {
+        if !matches!(self.calls.get(&seq), Some(Call { stage: Stage::Starting, .. })) {
+            return;
+        }
+        if let Some(Call { reply: Some(reply), .. }) = self.calls.remove(&seq) {
+            self.effects.push_back(Effect::Answer(reply, Err(error)));
+        }
+    }
+
+    /// A child has ended.
+    pub(crate) fn child_ended(&mut self, seq: u32, end: ChildEnd) {
+        let Some(call) = self.calls.remove(&seq) else { return };
+        // What a child does after it was told to stop is stopping, unless it made it.
+        let stopped = self.terminal.is_some() && !matches!(end, ChildEnd::Completed(_));
+        let (outcome, answer) = match end {
+            _ if stopped => (AgentOutcome::Cancelled, Ok(Reply::None)),
+            ChildEnd::Completed(reply) => (AgentOutcome::Completed, Ok(reply)),
+            ChildEnd::Failed(reason) => {
+                self.failures.push(AgentFailure { seq, label: call.label, reason: cut(&reason) });
+                (AgentOutcome::Failed, Ok(Reply::None))
+            }
+            ChildEnd::Cancelled => (AgentOutcome::Cancelled, Ok(Reply::None)),
+            ChildEnd::Broken(reason) => {
+                let reason = cut(&reason);
+                let message = format!("the provider broke while agent {seq} ({:?}) ran: {reason}", call.label);
+                self.failures.push(AgentFailure { seq, label: call.label, reason });
+                (AgentOutcome::Failed, Err(ErrorCode::AgentResult.error(message)))
+            }
+        };
+        if let Stage::Running(agent) = call.stage {
+            self.effects.push_back(Effect::Emit(EventKind::AgentEnd { agent: EndedAgent { agent, outcome } }));
+        }
+        if let Some(reply) = call.reply {
+            self.effects.push_back(Effect::Answer(reply, answer));
+        }
+    }
+
+    /// Says something once, for people.
+    pub(crate) fn warn(&mut self, warning: &str) {
+        if self.warnings.len() >= MAX_WARNINGS || self.warnings.iter().any(|known| **known == *warning) {
+            return;
+        }
+        let warning: Arc<str> = warning.into();
+        self.warnings.push(warning.clone());
+        self.effects.push_back(Effect::Warn(warning));
+    }
+
+    // ── The end ─────────────────────────────────────────────────────────────────────────────────────────
+
+    /// The run is cancelled. The first reason counts, and only before the script has ended.
+    pub(crate) fn cancel(&mut self, reason: &str) {
+        if self.terminal.is_some() {
+            return;
+        }
+        let error = ErrorCode::Cancelled.error(reason);
+        self.terminal = Some(Terminal::Cancelled(error.clone()));
+        let waiting = self.calls.values_mut().filter_map(|call| call.reply.take());
+        self.effects.extend(waiting.map(|reply| Effect::Answer(reply, Err(error.clone()))));
+        self.stop_children();
+    }
+
+    /// What runs is told to stop, what has not started never will.
+    fn stop_children(&mut self) {
+        for seq in self.queue.drain(..) {
+            self.calls.remove(&seq);
+        }
+        self.effects.push_back(Effect::StopChildren);
+    }
+
+    /// Whether nothing is left to wait for.
+    pub(crate) fn is_done(&self) -> bool {
+        self.script_ended && self.calls.is_empty()
+    }
+
+    /// Closes the books: what has not ended by now is cancelled. The last event is emitted.
+    pub(crate) fn close(&mut self) -> RunResult {
+        if self.terminal.is_none() {
+            let error = ErrorCode::Internal.error("the run was closed before its script ended");
+            self.terminal = Some(Terminal::Failed(error));
+        }
+        self.script_ended = true;
+        self.queue.clear();
+        for call in std::mem::take(&mut self.calls).into_values() {
+            if let Stage::Running(agent) = call.stage {
+                let agent = EndedAgent { agent, outcome: AgentOutcome::Cancelled };
+                self.effects.push_back(Effect::Emit(EventKind::AgentEnd { agent }));
+            }
+        }
+        let (value, stop_reason, error) = match self.terminal.take() {
+            Some(Terminal::Completed(value)) => (value, StopReason::Completed, None),
+            Some(Terminal::Cancelled(error)) => (RawValue::NULL.into(), StopReason::Cancelled, Some(error)),
+            Some(Terminal::Failed(error)) => (RawValue::NULL.into(), StopReason::Error, Some(error)),
+            None => (RawValue::NULL.into(), StopReason::Error, None),
+        };
+        let end = RunEnd { stop_reason, error: error.clone(), agents_started: self.accepted };
+        self.effects.push_back(Effect::Emit(EventKind::End { result: end }));
+        let mut result = RunResult::new(stop_reason, error);
+        result.value = value;
+        result.agents_started = self.accepted;
+        result.failures = std::mem::take(&mut self.failures);
+        result.never_awaited = self.never_awaited;
+        result.warnings = self.warnings.iter().map(|warning| warning.to_string()).collect();
+        result
+    }
+}
+
+/// The prompt's first line, at most 48 characters.
+fn default_label(prompt: &str) -> String {
+    let line = prompt.lines().next().unwrap_or_default();
+    match line.char_indices().nth(LABEL_CHARS) {
+        None => line.to_owned(),
+        Some(_) => line.chars().take(LABEL_CHARS - 1).chain(['…']).collect(),
+    }
+}
+
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(TEXT_CHARS) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}…", &text[..end]),
+    }
+}

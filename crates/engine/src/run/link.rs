@@ -1,0 +1,73 @@
+//! Between the guest and the driver: what the script asks goes into the books at once, and wakes the driver.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use fanfold_types::{ErrorCode, WorkflowError};
+use tokio::sync::{Notify, oneshot};
+
+use super::books::{Books, Reply};
+use crate::options;
+use crate::sandbox::StopFlag;
+use crate::subagents::{Support, unsupported};
+
+/// Who waits for the answer to a call.
+pub(crate) type Answerer = oneshot::Sender<Result<Reply, WorkflowError>>;
+
+/// Shared by the guest's imports and the driver of one run.
+pub(crate) struct Link {
+    books: Mutex<Books<Answerer>>,
+    /// What the run's provider claims.
+    support: Support,
+    /// Tells the driver that the books have changed.
+    pub(super) changed: Notify,
+    /// Tells the script's computation that the run is over for it.
+    pub(super) stop: StopFlag,
+}
+
+impl Link {
+    pub(super) fn new(books: Books<Answerer>, support: Support) -> Self {
+        Self { books: Mutex::new(books), support, changed: Notify::new(), stop: StopFlag::default() }
+    }
+
+    /// The books. Nothing is held across an await, and nobody panics while holding them; if somebody did, the
+    /// books are still the best there are.
+    pub(super) fn books(&self) -> MutexGuard<'_, Books<Answerer>> {
+        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The script called `agent()`.
+    pub(crate) async fn agent(&self, prompt: String, options: &str) -> Result<Reply, WorkflowError> {
+        let bytes = (prompt.len() + options.len()) as u64;
+        let options = options::parse(options)?;
+        let ignored = unsupported(&options, self.support)?;
+        let (sender, answer) = oneshot::channel();
+        {
+            let mut books = self.books();
+            books.call(prompt, options, bytes, sender)?;
+            for hint in ignored {
+                books.warn(&format!("agent() option {hint:?} is ignored: this run's provider does not honour it"));
+            }
+        }
+        self.changed.notify_one();
+        answer.await.unwrap_or_else(|_| Err(ErrorCode::Cancelled.error("the run has ended")))
+    }
+
+    /// The script called `phase()`.
+    pub(crate) fn phase(&self, title: &str) -> Result<(), WorkflowError> {
+        self.books().phase(title)?;
+        self.changed.notify_one();
+        Ok(())
+    }
+
+    /// The script called `log()`.
+    pub(crate) fn log(&self, message: String) -> Result<(), WorkflowError> {
+        self.books().log(message)?;
+        self.changed.notify_one();
+        Ok(())
+    }
+
+    /// Whether the script should no longer compute.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.is_set()
+    }
+}

@@ -1,0 +1,18 @@
+//! A run from its start to its result.
+//!
+//! - [`books`]: the state machine that decides everything
+//! - [`link`]: how the guest reaches it
+//! - [`driver`]: the task that carries its decisions out
+//! - [`child`]: the task of one child
+//! - [`handle`]: what the host holds of it
+
+mod books;
+mod child;
+mod driver;
+mod handle;
+mod link;
+
+pub(crate) use books::Reply;
+pub(crate) use driver::{Plan, spawn};
+pub use handle::Run;
+pub(crate) use link::Link;

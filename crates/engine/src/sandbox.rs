@@ -1,0 +1,270 @@
+//! One instance of the guest: compiling a script, running a program, and what stops it.
+//!
+//! Limits are enforced here, in the host: fuel over the whole run, ticks of the epoch for every stretch of
+//! computation, a limiter for memory, Wasmtime's bound for the stack. A trap is the end of an instance; it
+//! becomes a [`WorkflowError`] that says which limit it was.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use fanfold_types::{ErrorCode, WorkflowError};
+use wasmtime::component::{Accessor, HasData, HasSelf, Linker};
+use wasmtime::{CallHook, ResourceLimiter, Store, StoreContextMut, Trap, UpdateDeadline};
+
+use crate::bindings::fanfold::workflow::{agent, progress};
+use crate::bindings::fanfold::workflow::types::{self, Failure, Report, Settings, SyntaxError};
+use crate::bindings::{Workflow, WorkflowPre};
+use crate::limits::Limits;
+use crate::run::{Link, Reply};
+use crate::ticker::{TICK, Ticker};
+
+/// Stack of a script's WebAssembly. Less than [`ASYNC_STACK_BYTES`], which holds the host's frames too.
+pub(crate) const WASM_STACK_BYTES: usize = 4 << 20;
+pub(crate) const ASYNC_STACK_BYTES: usize = 5 << 20;
+
+/// Where instances come from.
+#[derive(Clone)]
+pub(crate) struct Sandboxes {
+    pre: WorkflowPre<Host>,
+    ticker: Ticker,
+}
+
+impl Sandboxes {
+    /// Links the component; fails on a Wasmtime engine that lacks what it needs.
+    pub(crate) fn new(engine: &wasmtime::Engine, component: &wasmtime::component::Component) -> wasmtime::Result<Self> {
+        let mut linker = Linker::new(engine);
+        types::add_to_linker::<_, HasSelf<Host>>(&mut linker, |host| host)?;
+        progress::add_to_linker::<_, HasSelf<Host>>(&mut linker, |host| host)?;
+        agent::add_to_linker::<_, Host>(&mut linker, |host| host)?;
+        let pre = WorkflowPre::new(linker.instantiate_pre(component)?)?;
+        Ok(Self { pre, ticker: Ticker::start(engine)? })
+    }
+
+    /// Compiles a script to bytecode, without running any of it.
+    ///
+    /// # Errors
+    /// The inner error is the script's, with places in bytes; the outer one a limit it broke.
+    pub(crate) async fn compile(
+        &self,
+        source: &str,
+        limits: &Limits,
+    ) -> Result<Result<Vec<u8>, SyntaxError>, WorkflowError> {
+        let _ticking = self.ticker.keep_ticking();
+        let (mut store, workflow) = self.instantiate(limits, None).await?;
+        workflow.call_compile(&mut store, source).await.map_err(|error| explain(&error, limits))
+    }
+
+    /// Runs a program that [`Self::compile`] made, and says how much fuel it used.
+    ///
+    /// Dropping the future ends the script, wherever it is.
+    pub(crate) async fn run(
+        &self,
+        program: Arc<[u8]>,
+        settings: Settings,
+        limits: &Limits,
+        link: Arc<Link>,
+    ) -> (Result<Report, WorkflowError>, u64) {
+        let _ticking = self.ticker.keep_ticking();
+        let (mut store, workflow) = match self.instantiate(limits, Some(link)).await {
+            Ok(ready) => ready,
+            Err(error) => return (Err(error), 0),
+        };
+        let report = store
+            .run_concurrent(async |accessor| workflow.call_run(accessor, program.to_vec(), settings).await)
+            .await;
+        let fuel_used = limits.max_fuel.saturating_sub(store.get_fuel().unwrap_or_default());
+        let report = report.and_then(|report| report).map_err(|error| explain(&error, limits));
+        (report, fuel_used)
+    }
+
+    async fn instantiate(
+        &self,
+        limits: &Limits,
+        link: Option<Arc<Link>>,
+    ) -> Result<(Store<Host>, Workflow), WorkflowError> {
+        let host = Host {
+            link,
+            max_memory: usize::try_from(limits.max_memory_bytes).unwrap_or(usize::MAX),
+            max_ticks: limits.sync_timeout_ms.div_ceil(TICK.as_millis() as u64).max(1),
+            sync_timeout_ms: limits.sync_timeout_ms,
+            ticks: 0,
+            ticks_after_stop: 0,
+            depth: 0,
+        };
+        let mut store = Store::new(self.pre.engine(), host);
+        store.limiter(|host| host);
+        store.set_epoch_deadline(1);
+        store.epoch_deadline_callback(on_tick);
+        store.call_hook(on_call);
+        let ready = async {
+            store.set_fuel(limits.max_fuel)?;
+            self.pre.instantiate_async(&mut store).await
+        };
+        match ready.await {
+            Ok(workflow) => Ok((store, workflow)),
+            Err(error) => Err(explain(&error, limits)),
+        }
+    }
+}
+
+/// What the store of an instance carries.
+pub(crate) struct Host {
+    /// The run's books; none while compiling, when the guest has nobody to ask.
+    link: Option<Arc<Link>>,
+    max_memory: usize,
+    sync_timeout_ms: u64,
+    max_ticks: u64,
+    /// Ticks that the current stretch of computation has seen.
+    ticks: u64,
+    /// Ticks it has seen since the run was stopped.
+    ticks_after_stop: u64,
+    /// Calls into WebAssembly that are on the stack.
+    depth: u32,
+}
+
+impl HasData for Host {
+    type Data<'a> = &'a mut Host;
+}
+
+/// A tick found the script computing: stops it or lets others run.
+fn on_tick(mut store: StoreContextMut<'_, Host>) -> wasmtime::Result<UpdateDeadline> {
+    let host = store.data_mut();
+    host.ticks += 1;
+    if host.ticks > host.max_ticks {
+        let ms = host.sync_timeout_ms;
+        return Err(ErrorCode::TimeLimit
+            .error(format!(
+                "the script computed for {ms} ms without awaiting anything (syncTimeoutMs); look for an endless \
+                 loop, or do the work in an agent"
+            ))
+            .into());
+    }
+    if host.link.as_ref().is_some_and(|link| link.is_stopped()) {
+        // One tick is enough to handle a cancellation.
+        host.ticks_after_stop += 1;
+        if host.ticks_after_stop > 1 {
+            return Err(ErrorCode::Cancelled.error("the script went on computing after the run was cancelled").into());
+        }
+    }
+    Ok(UpdateDeadline::YieldCustom(1, Box::pin(tokio::task::yield_now())))
+}
+
+/// A stretch of computation begins when the host enters a guest that is not running.
+#[expect(clippy::unnecessary_wraps, reason = "the signature is Wasmtime's")]
+fn on_call(mut store: StoreContextMut<'_, Host>, hook: CallHook) -> wasmtime::Result<()> {
+    let host = store.data_mut();
+    match hook {
+        CallHook::CallingWasm => {
+            if host.depth == 0 {
+                host.ticks = 0;
+            }
+            host.depth += 1;
+        }
+        CallHook::ReturningFromWasm => host.depth = host.depth.saturating_sub(1),
+        CallHook::CallingHost | CallHook::ReturningFromHost => {}
+    }
+    Ok(())
+}
+
+impl ResourceLimiter for Host {
+    fn memory_growing(&mut self, _now: usize, desired: usize, _max: Option<usize>) -> wasmtime::Result<bool> {
+        if desired <= self.max_memory {
+            return Ok(true);
+        }
+        // Not `Ok(false)`: QuickJS would throw `null`, and the script could catch it.
+        Err(ErrorCode::MemoryLimit
+            .error(format!(
+                "the script needs more than {} bytes of memory (maxMemoryBytes); keep less of what agents \
+                 answer, or work in smaller batches",
+                self.max_memory
+            ))
+            .into())
+    }
+
+    fn table_growing(&mut self, _now: usize, _desired: usize, _max: Option<usize>) -> wasmtime::Result<bool> {
+        Ok(false)
+    }
+}
+
+/// Why an instance ended before its script did.
+fn explain(error: &wasmtime::Error, limits: &Limits) -> WorkflowError {
+    if let Some(error) = error.downcast_ref::<WorkflowError>() {
+        return error.clone();
+    }
+    match error.downcast_ref::<Trap>() {
+        Some(Trap::OutOfFuel) => ErrorCode::CpuLimit.error(format!(
+            "the script computed more than {} units of fuel over the whole run (maxFuel); do heavy work in an agent",
+            limits.max_fuel
+        )),
+        // The guest keeps C's and Rust's stack at the bottom of its memory: what grows beyond leaves it.
+        Some(Trap::StackOverflow | Trap::MemoryOutOfBounds) => ErrorCode::StackLimit.error(
+            "the script recursed too deeply: look for a recursion without end, or use a loop and a list",
+        ),
+        Some(Trap::AsyncDeadlock) => {
+            ErrorCode::Deadlock.error("the script awaits something that nothing in flight can settle")
+        }
+        _ => ErrorCode::Internal.error(format!("the sandbox failed: {error:#}")),
+    }
+}
+
+// ── What the guest imports ──────────────────────────────────────────────────────────────────────────────────
+
+impl types::Host for Host {}
+
+impl agent::Host for Host {}
+
+impl progress::Host for Host {
+    fn phase(&mut self, title: String) -> wasmtime::Result<Result<(), Failure>> {
+        Ok(self.link()?.phase(&title).map_err(Failure::from))
+    }
+
+    fn log(&mut self, message: String) -> wasmtime::Result<Result<(), Failure>> {
+        Ok(self.link()?.log(message).map_err(Failure::from))
+    }
+}
+
+impl<T: Send> agent::HostWithStore<T> for Host {
+    async fn run(
+        accessor: &Accessor<T, Self>,
+        request: agent::Request,
+    ) -> wasmtime::Result<Result<agent::Reply, Failure>> {
+        let link = accessor.with(|mut access| access.get().link())?;
+        Ok(link.agent(request.prompt, &request.options).await.map(agent::Reply::from).map_err(Failure::from))
+    }
+}
+
+impl Host {
+    fn link(&self) -> wasmtime::Result<Arc<Link>> {
+        self.link.clone().ok_or_else(|| wasmtime::Error::msg("the guest called the host while compiling"))
+    }
+}
+
+impl From<WorkflowError> for Failure {
+    fn from(error: WorkflowError) -> Self {
+        Self { code: error.code.map(|code| code.to_string()), message: error.message, path: error.path }
+    }
+}
+
+impl From<Reply> for agent::Reply {
+    fn from(reply: Reply) -> Self {
+        match reply {
+            Reply::None => Self::None,
+            Reply::Text(text) => Self::Text(text),
+            Reply::Json(json) => Self::Json(json),
+        }
+    }
+}
+
+/// How often the run's driver, in another task, has stopped the script; read at every tick.
+#[derive(Debug, Default)]
+pub(crate) struct StopFlag(AtomicBool);
+
+impl StopFlag {
+    pub(crate) fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,274 @@
+//! The host's side of `agent()`: who runs a child, and what it can promise.
+
+use std::fmt;
+use std::time::Duration;
+
+use fanfold_types::WorkflowError;
+use futures::future::BoxFuture;
+use serde::Serialize;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+/// Starts children on behalf of scripts.
+///
+/// Starting and running are two steps: a child that cannot start is an error that kills the script
+/// (`AGENT_START`), while a child that ends badly is `null` to it.
+///
+/// ```
+/// use fanfold::{AgentRequest, Answer, CancellationToken, Child, ChildError, StartError, Subagents};
+/// use futures::future::BoxFuture;
+///
+/// /// Answers every prompt with its length.
+/// struct Count;
+///
+/// impl Subagents for Count {
+///     fn start(
+///         &self,
+///         request: AgentRequest,
+///         _cancel: CancellationToken,
+///     ) -> BoxFuture<'_, Result<Child, StartError>> {
+///         Box::pin(async move {
+///             let answer = request.prompt.len().to_string();
+///             Ok(Child::new(format!("count-{}", request.seq), async move { Ok(Answer::text(answer)) }))
+///         })
+///     }
+/// }
+/// ```
+pub trait Subagents: Send + Sync + 'static {
+    /// Starts a child and returns once it runs.
+    ///
+    /// `cancel` fires when the child is no longer wanted: the run was cancelled, or the script ended without
+    /// it. Whatever has been started must then stop, and the child's result must come to its end. The run waits
+    /// for that within its grace period (`disposeGraceMs`) and drops the future afterwards; dropping it must
+    /// stop the child too.
+    ///
+    /// Must not block its thread. A panic counts as an error.
+    fn start(&self, request: AgentRequest, cancel: CancellationToken) -> BoxFuture<'_, Result<Child, StartError>>;
+
+    /// Which options of `agent()` this provider honours. By default those that cost it nothing: none.
+    fn supports(&self) -> Support {
+        Support::default()
+    }
+}
+
+/// Which options of `agent()` a provider honours.
+///
+/// A hint that it does not honour is ignored with a warning; a guarantee that it cannot give is
+/// `UNSUPPORTED_OPTION` before the child starts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Support {
+    /// Guarantee: [`Answer::structured`] is given where the request has a schema. The engine validates it.
+    pub schema: bool,
+    /// Guarantee: the child runs on the model asked for.
+    pub model: bool,
+    /// Guarantee: the child runs at the model provider asked for.
+    pub provider: bool,
+    /// Guarantee: the child works in a place of its own.
+    pub isolation: bool,
+    /// Guarantee: the child ends within the time asked for.
+    pub timeout: bool,
+    /// Guarantee: a child that fails is tried again as often as asked for.
+    pub retries: bool,
+    /// Hint: how hard to think.
+    pub effort: bool,
+    /// Hint: which kind of agent to use.
+    pub agent_type: bool,
+    /// Hint: how long the child may say nothing.
+    pub stall: bool,
+}
+
+impl Support {
+    /// Everything.
+    pub const ALL: Self = Self {
+        schema: true,
+        model: true,
+        provider: true,
+        isolation: true,
+        timeout: true,
+        retries: true,
+        effort: true,
+        agent_type: true,
+        stall: true,
+    };
+}
+
+/// What a child is asked to do: a validated call of `agent()`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct AgentRequest {
+    /// The run's id.
+    #[serde(skip)]
+    pub run_id: std::sync::Arc<str>,
+    /// The number of the call in its run, from 1.
+    #[serde(skip)]
+    pub seq: u32,
+    /// The prompt, never empty.
+    pub prompt: String,
+    /// The options of the call.
+    #[serde(flatten)]
+    pub options: AgentOptions,
+}
+
+impl AgentRequest {
+    /// A request without options, for tests of providers.
+    pub fn new(prompt: impl Into<String>) -> Self {
+        Self { run_id: "".into(), seq: 1, prompt: prompt.into(), options: AgentOptions::default() }
+    }
+}
+
+/// The options of a call of `agent()`, as the script gave them: absent is `None`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct AgentOptions {
+    /// What people call the child.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// The phase it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phase: Option<String>,
+    /// The JSON Schema (2020-12, an object at the root) that its answer must satisfy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Value>,
+    /// The model provider.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    /// The model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// How hard to think.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effort: Option<String>,
+    /// Which kind of agent to use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_type: Option<String>,
+    /// Where the child works: `worktree` for a place of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<String>,
+    /// The longest the child may take, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    /// The longest the child may say nothing, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stall_ms: Option<u64>,
+    /// How often to try again a child that fails.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retries: Option<u32>,
+}
+
+impl AgentOptions {
+    /// `timeoutMs` as a duration.
+    pub fn timeout(&self) -> Option<Duration> {
+        self.timeout_ms.map(Duration::from_millis)
+    }
+}
+
+/// A child that runs.
+pub struct Child {
+    /// The provider's name for it, shown in events. Never empty.
+    pub id: String,
+    /// Its result. Dropping it stops the child.
+    pub result: BoxFuture<'static, Result<Answer, ChildError>>,
+}
+
+impl Child {
+    /// A child with this id and result.
+    pub fn new(
+        id: impl Into<String>,
+        result: impl Future<Output = Result<Answer, ChildError>> + Send + 'static,
+    ) -> Self {
+        Self { id: id.into(), result: Box::pin(result) }
+    }
+}
+
+impl fmt::Debug for Child {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Child").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+/// What a child that succeeded answered.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Answer {
+    /// Its final text.
+    pub text: String,
+    /// Its value, where a schema was asked for. The engine validates it, whatever the provider claims.
+    pub structured: Option<Value>,
+}
+
+impl Answer {
+    /// An answer in text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { text: text.into(), structured: None }
+    }
+
+    /// An answer that is a value.
+    pub fn structured(value: Value) -> Self {
+        Self { text: String::new(), structured: Some(value) }
+    }
+}
+
+/// Why a child could not start. Kills the script with `AGENT_START` unless it says otherwise.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct StartError(pub String);
+
+impl StartError {
+    /// A start that failed, and why.
+    pub fn new(reason: impl Into<String>) -> Self {
+        Self(reason.into())
+    }
+}
+
+/// How a child ended without an answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ChildError {
+    /// It ended without success: `null` to the script.
+    #[error("{0}")]
+    Failed(String),
+    /// It was told to stop, and did.
+    #[error("the child was told to stop")]
+    Cancelled,
+    /// The provider itself broke: kills the script with `AGENT_RESULT`.
+    #[error("{0}")]
+    Broken(String),
+}
+
+impl ChildError {
+    /// A child that ended without success, and why.
+    pub fn failed(reason: impl Into<String>) -> Self {
+        Self::Failed(reason.into())
+    }
+
+    /// A provider that broke, and how.
+    pub fn broken(reason: impl Into<String>) -> Self {
+        Self::Broken(reason.into())
+    }
+}
+
+/// Checks a provider's claim against a request; see [`Support`].
+pub(crate) fn unsupported(options: &AgentOptions, support: Support) -> Result<Vec<&'static str>, WorkflowError> {
+    let guarantees = [
+        ("schema", options.schema.is_some(), support.schema),
+        ("model", options.model.is_some(), support.model),
+        ("provider", options.provider.is_some(), support.provider),
+        ("isolation", options.isolation.is_some(), support.isolation),
+        ("timeoutMs", options.timeout_ms.is_some(), support.timeout),
+        ("retries", options.retries.is_some(), support.retries),
+    ];
+    if let Some((name, ..)) = guarantees.iter().find(|(_, asked, given)| *asked && !given) {
+        return Err(fanfold_types::ErrorCode::UnsupportedOption
+            .error(format!("agent() option {name:?} is a guarantee that this run's provider cannot give; leave it out"))
+            .on(*name));
+    }
+    let hints = [
+        ("effort", options.effort.is_some(), support.effort),
+        ("agentType", options.agent_type.is_some(), support.agent_type),
+        ("stallMs", options.stall_ms.is_some(), support.stall),
+    ];
+    Ok(hints.iter().filter(|(_, asked, given)| *asked && !given).map(|(name, ..)| *name).collect())
+}

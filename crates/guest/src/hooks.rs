@@ -1,0 +1,193 @@
+//! The native half of the globals; the half that scripts see is `guest-js/hooks.js`.
+
+use rquickjs::function::Opt;
+use rquickjs::{Coerced, Context, Ctx, Function, Object, Persistent, Result, Value};
+
+use crate::fanfold::workflow::agent::{self, Reply, Request};
+use crate::fanfold::workflow::progress;
+use crate::fanfold::workflow::types::Failure;
+use crate::json::{self, RootUndefined};
+use crate::{clock, task, text};
+
+const SOURCE: &str = include_str!("../../../guest-js/hooks.js");
+
+/// What the JavaScript half gave back when it was evaluated.
+pub(crate) struct Hooks {
+    drive: Persistent<Function<'static>>,
+    never_awaited: Persistent<Function<'static>>,
+    unhandled_rejections: Persistent<Function<'static>>,
+    object_prototype: Persistent<Object<'static>>,
+}
+
+impl Hooks {
+    /// Evaluates the JavaScript half, which defines the globals.
+    pub(crate) fn install(context: &Context) -> Result<Self> {
+        let (hooks, rejected) = context.with(|ctx| Self::evaluate(&ctx))?;
+        context.runtime().set_host_promise_rejection_tracker(Some(Box::new(
+            move |ctx, promise, reason, handled| {
+                // Tracking is best effort: it cannot fail a script.
+                if let Ok(rejected) = rejected.clone().restore(&ctx) {
+                    let _ = rejected.call::<_, ()>((promise, reason, handled));
+                }
+            },
+        )));
+        Ok(hooks)
+    }
+
+    fn evaluate(ctx: &Ctx<'_>) -> Result<(Self, Persistent<Function<'static>>)> {
+        let host = Object::new(ctx.clone())?;
+        host.set("agent", Function::new(ctx.clone(), call_agent)?)?;
+        host.set("phase", Function::new(ctx.clone(), tell_phase)?)?;
+        host.set("log", Function::new(ctx.clone(), tell_log)?)?;
+        host.set("optionsJson", Function::new(ctx.clone(), options_json)?)?;
+        host.set("returned", Function::new(ctx.clone(), returned)?)?;
+        host.set("threw", Function::new(ctx.clone(), threw)?)?;
+
+        let mut options = rquickjs::context::EvalOptions::default();
+        options.filename = Some("fanfold".into());
+        let install: Function = ctx.eval_with_options(SOURCE, options)?;
+        let hooks: Object = install.call((host,))?;
+
+        let random = Function::new(ctx.clone(), clock::random)?.with_name("random")?;
+        ctx.globals().get::<_, Object>("Math")?.set("random", random)?;
+
+        let save = |name: &str| Ok::<_, rquickjs::Error>(Persistent::save(ctx, hooks.get::<_, Function>(name)?));
+        let this = Self {
+            drive: save("drive")?,
+            never_awaited: save("neverAwaited")?,
+            unhandled_rejections: save("unhandledRejections")?,
+            object_prototype: Persistent::save(ctx, hooks.get::<_, Object>("objectPrototype")?),
+        };
+        Ok((this, save("rejected")?))
+    }
+
+    /// Runs a script's function; how it settles comes to [`task::settle`].
+    pub(crate) fn drive<'js>(&self, ctx: &Ctx<'js>, script: Function<'js>, max_items: u32) -> Result<()> {
+        self.drive.clone().restore(ctx)?.call((script, max_items))
+    }
+
+    pub(crate) fn never_awaited(&self, ctx: &Ctx<'_>) -> Result<u32> {
+        self.never_awaited.clone().restore(ctx)?.call(())
+    }
+
+    pub(crate) fn unhandled_rejections<'js>(&self, ctx: &Ctx<'js>) -> Result<Vec<String>> {
+        let texts: Vec<Value> = self.unhandled_rejections.clone().restore(ctx)?.call(())?;
+        texts.iter().map(|value| text::from_js(ctx, value)).collect()
+    }
+
+    fn object_prototype<'js>(&self, ctx: &Ctx<'js>) -> Result<Object<'js>> {
+        self.object_prototype.clone().restore(ctx)
+    }
+}
+
+/// `host.agent(prompt, options, resolve, reject)`: asks the host, and settles the promise when it answers.
+fn call_agent<'js>(
+    ctx: Ctx<'js>,
+    prompt: Value<'js>,
+    options: Value<'js>,
+    resolve: Function<'js>,
+    reject: Function<'js>,
+) -> Result<()> {
+    let request = Request { prompt: text::from_js(&ctx, &prompt)?, options: text::from_js(&ctx, &options)? };
+    let resolve = Persistent::save(&ctx, resolve);
+    let reject = Persistent::save(&ctx, reject);
+    task::spawn_call(async move {
+        let answer = agent::run(request).await;
+        move |ctx: &Ctx<'_>| -> Result<()> {
+            match answer {
+                Ok(Reply::None) => resolve.restore(ctx)?.call((Value::new_null(ctx.clone()),)),
+                Ok(Reply::Text(text)) => resolve.restore(ctx)?.call((text,)),
+                Ok(Reply::Json(json)) => resolve.restore(ctx)?.call((ctx.json_parse(json)?,)),
+                Err(failure) => reject.restore(ctx)?.call((failure_object(ctx, failure)?,)),
+            }
+        }
+    });
+    Ok(())
+}
+
+fn tell_phase<'js>(ctx: Ctx<'js>, title: Value<'js>) -> Result<Value<'js>> {
+    told(&ctx, progress::phase(&text::from_js(&ctx, &title)?))
+}
+
+fn tell_log<'js>(ctx: Ctx<'js>, message: Value<'js>) -> Result<Value<'js>> {
+    told(&ctx, progress::log(&text::from_js(&ctx, &message)?))
+}
+
+/// `undefined`, or the failure for the JavaScript half to throw.
+fn told<'js>(ctx: &Ctx<'js>, answer: core::result::Result<(), Failure>) -> Result<Value<'js>> {
+    match answer {
+        Ok(()) => Ok(Value::new_undefined(ctx.clone())),
+        Err(failure) => Ok(failure_object(ctx, failure)?.into_value()),
+    }
+}
+
+/// `host.optionsJson(options)`: JSON text, or `{message, path}` when the options are not plain data.
+fn options_json<'js>(ctx: Ctx<'js>, options: Value<'js>) -> Result<Value<'js>> {
+    let prototype = crate::with_sandbox(|sandbox| sandbox.hooks.object_prototype(&ctx))?;
+    match json::write(&ctx, &prototype, &options, RootUndefined::Skip) {
+        Ok(json) => Ok(rquickjs::String::from_str(ctx, &json)?.into_value()),
+        Err(fault) => {
+            let object = Object::new(ctx)?;
+            object.set("message", fault.message)?;
+            object.set("path", fault.path)?;
+            Ok(object.into_value())
+        }
+    }
+}
+
+/// `host.returned(value)`: the script returned.
+fn returned<'js>(ctx: Ctx<'js>, value: Value<'js>) -> Result<()> {
+    if value.is_undefined() {
+        task::settle(Ok("null".into()));
+        return Ok(());
+    }
+    let prototype = crate::with_sandbox(|sandbox| sandbox.hooks.object_prototype(&ctx))?;
+    task::settle(json::write(&ctx, &prototype, &value, RootUndefined::Refuse).map_err(|fault| {
+        let subject = if fault.path.is_empty() { "it" } else { &fault.path };
+        Failure {
+            code: Some("RESULT_UNSERIALIZABLE".into()),
+            message: format!(
+                "the value a script returns must be plain JSON data: {subject} {}. Return only objects, \
+                 arrays, strings, finite numbers, booleans and null",
+                fault.message
+            ),
+            path: Some(fault.path),
+        }
+    }));
+    Ok(())
+}
+
+/// `host.threw(text, code?, message?, path?)`: the script threw; the last three for a genuine WorkflowError.
+fn threw<'js>(
+    ctx: Ctx<'js>,
+    shown: Value<'js>,
+    code: Opt<Option<Coerced<String>>>,
+    message: Opt<Option<Value<'js>>>,
+    path: Opt<Option<Value<'js>>>,
+) -> Result<()> {
+    let optional = |value: Opt<Option<Value<'js>>>| match value.0.flatten() {
+        Some(value) => text::from_js(&ctx, &value).map(Some),
+        None => Ok(None),
+    };
+    let shown = text::from_js(&ctx, &shown)?;
+    let failure = match (code.0.flatten(), optional(message)?) {
+        (Some(code), Some(message)) => {
+            // The stack is what follows the text that names the error.
+            let stack = shown.find("\n    at ").map_or("", |start| &shown[start..]);
+            Failure { code: Some(code.0), message: message + stack, path: optional(path)? }
+        }
+        _ => Failure { code: None, message: shown, path: None },
+    };
+    task::settle(Err(failure));
+    Ok(())
+}
+
+fn failure_object<'js>(ctx: &Ctx<'js>, failure: Failure) -> Result<Object<'js>> {
+    let object = Object::new(ctx.clone())?;
+    object.set("code", failure.code)?;
+    object.set("message", failure.message)?;
+    if let Some(path) = failure.path {
+        object.set("path", path)?;
+    }
+    Ok(object)
+}

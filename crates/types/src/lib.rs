@@ -1,0 +1,30 @@
+//! What a Fanfold run says of itself, as plain data.
+//!
+//! Everything here serialises with serde to the names that scripts, models and browsers see, and nothing
+//! here runs anything: no clock, no I/O, no threads. The crate is `no_std` and builds for
+//! `wasm32-unknown-unknown`, so a web page can share the types and the checks.
+//!
+//! # Layout
+//! - [`Meta`], [`Phase`]: what a script says it is, validated with every violation reported at once
+//! - [`Event`], [`EventKind`]: what observers of a run see, in order
+//! - [`RunResult`], [`StopReason`]: how a run ended
+//! - [`WorkflowError`], [`ErrorCode`]: the one error type, with stable codes
+//! - [`SessionRecord`], [`RecordChecker`]: what a tool call leaves in an agent's session, and its invariants
+//! - [`text`]: a result as a model reads it
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod error;
+mod event;
+mod meta;
+mod record;
+mod result;
+pub mod text;
+
+pub use error::{ErrorCode, WorkflowError};
+pub use event::{Agent, AgentOutcome, EndedAgent, Event, EventKind, RunEnd};
+pub use meta::{Meta, Phase};
+pub use record::{RecordChecker, RecordError, SessionRecord};
+pub use result::{AgentFailure, RunResult, StopReason};

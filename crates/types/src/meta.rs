@@ -1,0 +1,234 @@
+//! What a script says it is.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::{ErrorCode, WorkflowError};
+
+/// The name, the purpose and the planned phases of a workflow.
+///
+/// Deserialising checks types only; [`Meta::from_value`] checks everything and reports it in one error.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Meta {
+    /// A short name in kebab-case. Never empty.
+    pub name: String,
+    /// What the workflow does. Never empty.
+    pub description: String,
+    /// When to choose this workflow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when_to_use: Option<String>,
+    /// The phases the author plans. A run may enter others, and may skip these.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phases: Option<Vec<Phase>>,
+}
+
+/// A phase the author plans.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Phase {
+    /// What `phase()` will be called with. Never empty.
+    pub title: String,
+    /// What happens in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    /// The model provider its agents are meant for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    /// The model its agents are meant for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+}
+
+impl Meta {
+    /// Metadata with a name and a description alone.
+    pub fn new(name: impl Into<String>, description: impl Into<String>) -> Self {
+        Self { name: name.into(), description: description.into(), when_to_use: None, phases: None }
+    }
+
+    /// Reads metadata from untyped JSON.
+    ///
+    /// # Errors
+    /// `META_INVALID` with every violation and its path in the message, and the first one's path beside it.
+    ///
+    /// ```
+    /// use fanfold_types::Meta;
+    /// let value = serde_json::json!({"name": "", "extra": 1});
+    /// let error = Meta::from_value(&value).unwrap_err();
+    /// assert_eq!(error.path.as_deref(), Some("meta.name"));
+    /// assert!(error.message.contains("meta.description") && error.message.contains("meta.extra"));
+    /// ```
+    pub fn from_value(value: &Value) -> Result<Self, WorkflowError> {
+        let mut faults = Faults::default();
+        let Some(fields) = value.as_object() else {
+            faults.add("meta", format!("must be an object, got {}", kind(value)));
+            return Err(faults.into_error());
+        };
+        let name = faults.required(fields, "meta", "name");
+        let description = faults.required(fields, "meta", "description");
+        let when_to_use = faults.optional(fields, "meta", "whenToUse");
+        let phases = fields.get("phases").map(|phases| match phases.as_array() {
+            Some(phases) => {
+                phases.iter().enumerate().filter_map(|(i, phase)| faults.phase(i, phase)).collect()
+            }
+            None => {
+                faults.add("meta.phases", format!("must be an array, got {}", kind(phases)));
+                Vec::new()
+            }
+        });
+        faults.unknown(fields, "meta", &["name", "description", "whenToUse", "phases"]);
+        match (name, description) {
+            (Some(name), Some(description)) if faults.0.is_empty() => {
+                Ok(Self { name, description, when_to_use, phases })
+            }
+            _ => Err(faults.into_error()),
+        }
+    }
+
+    /// Checks metadata that was built in Rust.
+    ///
+    /// # Errors
+    /// As [`Meta::from_value`].
+    pub fn validate(&self) -> Result<(), WorkflowError> {
+        let mut faults = Faults::default();
+        let phases = self.phases.iter().flatten().enumerate();
+        let titles = phases.map(|(i, phase)| (format!("meta.phases[{i}].title"), &phase.title));
+        let named = [("meta.name".to_string(), &self.name), ("meta.description".to_string(), &self.description)];
+        for (path, text) in named.into_iter().chain(titles) {
+            if text.is_empty() {
+                faults.add(&path, "must not be empty");
+            }
+        }
+        if faults.0.is_empty() { Ok(()) } else { Err(faults.into_error()) }
+    }
+}
+
+/// The violations found so far, as (path, what is wrong).
+#[derive(Default)]
+struct Faults(Vec<(String, String)>);
+
+impl Faults {
+    fn add(&mut self, path: &str, fault: impl Into<String>) {
+        self.0.push((path.to_string(), fault.into()));
+    }
+
+    fn required(&mut self, fields: &Map<String, Value>, at: &str, name: &str) -> Option<String> {
+        if !fields.contains_key(name) {
+            self.add(&format!("{at}.{name}"), "is missing");
+        }
+        let text = self.optional(fields, at, name)?;
+        if text.is_empty() {
+            self.add(&format!("{at}.{name}"), "must not be empty");
+        }
+        Some(text)
+    }
+
+    fn optional(&mut self, fields: &Map<String, Value>, at: &str, name: &str) -> Option<String> {
+        match fields.get(name)? {
+            Value::String(text) => Some(text.clone()),
+            other => {
+                self.add(&format!("{at}.{name}"), format!("must be a string, got {}", kind(other)));
+                None
+            }
+        }
+    }
+
+    fn unknown(&mut self, fields: &Map<String, Value>, at: &str, known: &[&str]) {
+        for name in fields.keys().filter(|name| !known.contains(&name.as_str())) {
+            self.add(&format!("{at}.{name}"), format!("is not a known field (known: {})", known.join(", ")));
+        }
+    }
+
+    fn phase(&mut self, index: usize, value: &Value) -> Option<Phase> {
+        let at = format!("meta.phases[{index}]");
+        let Some(fields) = value.as_object() else {
+            self.add(&at, format!("must be an object, got {}", kind(value)));
+            return None;
+        };
+        let title = self.required(fields, &at, "title");
+        let detail = self.optional(fields, &at, "detail");
+        let provider = self.optional(fields, &at, "provider");
+        let model = self.optional(fields, &at, "model");
+        self.unknown(fields, &at, &["title", "detail", "provider", "model"]);
+        Some(Phase { title: title?, detail, provider, model })
+    }
+
+    fn into_error(self) -> WorkflowError {
+        let first = self.0.first().map(|(path, _)| path.clone()).unwrap_or_default();
+        let all: Vec<String> = self.0.iter().map(|(path, fault)| format!("{path} {fault}")).collect();
+        ErrorCode::MetaInvalid.error(all.join("; ")).on(first)
+    }
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_full_meta_survives_the_round_trip() {
+        let value = json!({
+            "name": "review", "description": "d", "whenToUse": "often",
+            "phases": [{"title": "A", "detail": "x", "provider": "p", "model": "m"}, {"title": "B"}],
+        });
+        let meta = Meta::from_value(&value).unwrap();
+        assert_eq!(serde_json::to_value(&meta).unwrap(), value);
+        assert_eq!(meta.validate(), Ok(()));
+    }
+
+    #[test]
+    fn every_violation_is_reported_at_once_with_its_path() {
+        let value = json!({
+            "description": 3, "whenToUse": [], "more": 1,
+            "phases": ["a", {"detail": 1, "provider": {}, "model": null, "colour": "red"}, {"title": ""}],
+        });
+        let error = Meta::from_value(&value).unwrap_err();
+        assert_eq!(error.code, Some(ErrorCode::MetaInvalid));
+        let mut faults: Vec<&str> = error.message.split("; ").collect();
+        faults.sort_unstable();
+        assert_eq!(
+            faults,
+            [
+                "meta.description must be a string, got a number",
+                "meta.more is not a known field (known: name, description, whenToUse, phases)",
+                "meta.name is missing",
+                "meta.phases[0] must be an object, got a string",
+                "meta.phases[1].colour is not a known field (known: title, detail, provider, model)",
+                "meta.phases[1].detail must be a string, got a number",
+                "meta.phases[1].model must be a string, got null",
+                "meta.phases[1].provider must be a string, got an object",
+                "meta.phases[1].title is missing",
+                "meta.phases[2].title must not be empty",
+                "meta.whenToUse must be a string, got an array",
+            ]
+        );
+    }
+
+    #[test]
+    fn only_an_object_is_metadata() {
+        for value in [json!(null), json!([]), json!("x"), json!(1)] {
+            assert_eq!(Meta::from_value(&value).unwrap_err().path.as_deref(), Some("meta"));
+        }
+    }
+
+    #[test]
+    fn metadata_built_in_rust_is_checked_too() {
+        assert_eq!(Meta::new("", "").validate().unwrap_err().message.matches("must not be empty").count(), 2);
+    }
+}

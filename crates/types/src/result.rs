@@ -1,0 +1,79 @@
+//! How a run ended.
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::WorkflowError;
+
+/// The one terminal state of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StopReason {
+    /// The script returned a value.
+    Completed,
+    /// The run was cancelled, whatever the script did afterwards.
+    Cancelled,
+    /// The script failed or broke a limit.
+    Error,
+}
+
+/// What became of a run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct RunResult {
+    /// What the script returned, as JSON text; `null` when it returned nothing or did not complete.
+    pub value: Box<RawValue>,
+    /// The terminal state.
+    pub stop_reason: StopReason,
+    /// Present exactly when the run did not complete.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<WorkflowError>,
+    /// `agent()` calls that were accepted.
+    pub agents_started: u32,
+    /// The children that ended without success, in the order they ended.
+    #[serde(default)]
+    pub failures: Vec<AgentFailure>,
+    /// `agent()` calls whose promise nothing ever looked at: their answers were lost.
+    #[serde(default)]
+    pub never_awaited: u32,
+    /// What was put right or ignored on the way, for people: unhandled rejections, hints that the provider
+    /// does not honour.
+    #[serde(default)]
+    pub warnings: Vec<String>,
+    /// WebAssembly fuel that the script used, about one unit an instruction.
+    #[serde(default)]
+    pub fuel_used: u64,
+}
+
+impl RunResult {
+    /// A result without value, failures or warnings; the fields are public.
+    pub fn new(stop_reason: StopReason, error: Option<WorkflowError>) -> Self {
+        Self {
+            value: RawValue::NULL.into(),
+            stop_reason,
+            error,
+            agents_started: 0,
+            failures: Vec::new(),
+            never_awaited: 0,
+            warnings: Vec::new(),
+            fuel_used: 0,
+        }
+    }
+}
+
+/// A child that ended without success.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentFailure {
+    /// The number of its `agent()` call.
+    pub seq: u32,
+    /// Its label.
+    pub label: String,
+    /// Why, as the provider says it.
+    pub reason: String,
+}

@@ -1,0 +1,197 @@
+// The script's half of every hook: what the globals `agent`, `parallel`, `pipeline`, `phase` and `log` do before
+// and after they ask the host. The other half is crates/guest/src/hooks.rs.
+//
+// This is one function expression, evaluated once when the guest is built; what it makes is part of the memory
+// image that every run starts from. Nothing here trusts what a script can replace: every intrinsic is captured
+// now, promises are awaited natively, and the host checks again whatever it is told.
+(host) => {
+  "use strict";
+
+  const { defineProperty, defineProperties, freeze, create, setPrototypeOf } = Object;
+  const { apply } = Reflect;
+  const { isArray } = Array;
+  const NativeError = Error;
+  const NativePromise = Promise;
+  const NativeString = String;
+  const { add, delete: remove, has } = Set.prototype;
+  const { set: mapSet, delete: mapDelete, forEach: mapForEach } = Map.prototype;
+  const size = Object.getOwnPropertyDescriptor(Set.prototype, "size").get;
+  const { add: brand, has: branded } = WeakSet.prototype;
+
+  // ── Errors ──────────────────────────────────────────────────────────────────────────────────────────────
+  // A WorkflowError is an Error that this file made. Scripts can read one and throw it on, but not make one:
+  // being genuine is membership here, not a name or a prototype.
+  const genuine = new WeakSet();
+  const isGenuine = (error) => apply(branded, genuine, [error]);
+
+  const become = (error, { code, message, path }) => {
+    const fixed = (value, enumerable) => ({ value, enumerable, writable: false, configurable: false });
+    defineProperties(error, { name: fixed("WorkflowError", false), code: fixed(code, true) });
+    defineProperty(error, "message", fixed(message, false));
+    if (path !== undefined) defineProperty(error, "path", fixed(path, true));
+    apply(brand, genuine, [error]);
+    return freeze(error);
+  };
+  const workflowError = (failure) => become(new NativeError(), failure);
+  const misuse = (message, path) => workflowError({ code: "INVALID_ARGUMENT", message, path });
+
+  const kind = (value) =>
+    value === null ? "null" : isArray(value) ? "an array" : value === undefined ? "undefined"
+    : typeof value === "object" ? "an object" : `a ${typeof value}`;
+
+  // What a thrown value says, and where, on the lines that follow.
+  const describe = (thrown) => {
+    try {
+      const text = NativeString(thrown);
+      const stack = thrown instanceof NativeError ? thrown.stack : undefined;
+      return typeof stack === "string" && stack !== "" ? `${text}\n${stack}` : text;
+    } catch {
+      return "the script threw a value that cannot be shown as text";
+    }
+  };
+
+  // ── Promises ────────────────────────────────────────────────────────────────────────────────────────────
+  // A promise of agent() stays in `unseen` until anything looks at it. `await`, then(), catch(), finally() and
+  // Promise.all() all read its `constructor` first.
+  const unseen = new Set();
+  const agentPromise = freeze(create(NativePromise.prototype, {
+    constructor: {
+      get() {
+        apply(remove, unseen, [this]);
+        return NativePromise;
+      },
+    },
+  }));
+
+  // Rejections without a handler, by promise, in the order they happened.
+  const unhandled = new Map();
+  const rejected = (promise, reason, handled) => {
+    if (handled) apply(mapDelete, unhandled, [promise]);
+    else apply(mapSet, unhandled, [promise, reason]);
+  };
+
+  // Calls `work(i)` for every i below count, all at once, and gathers the results in order. What throws gives
+  // null, unless it is a WorkflowError: that rejects the whole.
+  const gather = (count, work) =>
+    new NativePromise((resolve, reject) => {
+      const results = [];
+      let left = count;
+      const done = (i, value) => {
+        results[i] = value;
+        if (--left === 0) resolve(results);
+      };
+      const one = async (i) => {
+        try {
+          done(i, await work(i));
+        } catch (error) {
+          if (isGenuine(error)) reject(error);
+          else done(i, null);
+        }
+      };
+      for (let i = 0; i < count; i++) results[i] = null;
+      if (count === 0) resolve(results);
+      for (let i = 0; i < count; i++) one(i);
+    });
+
+  // ── Hooks ───────────────────────────────────────────────────────────────────────────────────────────────
+  let maxItems = 0;
+
+  // The elements of an array, read once.
+  const elements = (hook, what, array) => {
+    if (!isArray(array)) throw misuse(`${hook}() takes an array of ${what}, got ${kind(array)}`);
+    const { length } = array;
+    if (length > maxItems) {
+      throw workflowError({
+        code: "ITEM_CAP",
+        message: `${hook}() takes at most ${maxItems} items, got ${length}; pass them in several calls`,
+      });
+    }
+    const list = [];
+    for (let i = 0; i < length; i++) list[i] = array[i];
+    return list;
+  };
+  const functions = (hook, what, list) => {
+    for (let i = 0; i < list.length; i++) {
+      if (typeof list[i] === "function") continue;
+      throw misuse(`${hook}(): ${what}[${i}] must be a function, got ${kind(list[i])}`, `${what}[${i}]`);
+    }
+    return list;
+  };
+
+  const agent = (prompt, options) => {
+    // Made here so that it knows the author's line, and filled in if the call fails.
+    const error = new NativeError();
+    const promise = new NativePromise((resolve, reject) => {
+      if (typeof prompt !== "string") {
+        throw misuse(`agent() takes a prompt string first, got ${kind(prompt)}`);
+      }
+      const json = options === undefined ? "{}" : host.optionsJson(options);
+      if (typeof json !== "string") {
+        const { message, path } = json;
+        throw misuse(`agent() options must be plain data: ${path === "" ? "they" : path} ${message}`, path);
+      }
+      host.agent(prompt, json, resolve, (failure) => reject(become(error, failure)));
+    });
+    setPrototypeOf(promise, agentPromise);
+    apply(add, unseen, [promise]);
+    return promise;
+  };
+
+  const parallel = async (thunks) => {
+    const list = functions("parallel", "thunks", elements("parallel", "functions", thunks));
+    return await gather(list.length, (i) => (0, list[i])());
+  };
+
+  const pipeline = async (items, ...stages) => {
+    const list = elements("pipeline", "items", items);
+    if (stages.length === 0) throw misuse("pipeline() takes at least one stage function after the items");
+    functions("pipeline", "stages", stages);
+    return await gather(list.length, async (i) => {
+      let value = list[i];
+      for (let s = 0; s < stages.length; s++) value = await (0, stages[s])(value, list[i], i);
+      return value;
+    });
+  };
+
+  const narrate = (hook, what, tell) => (text) => {
+    if (typeof text !== "string") throw misuse(`${hook}() takes a ${what} string, got ${kind(text)}`);
+    const failure = tell(text);
+    if (failure !== undefined) throw workflowError(failure);
+  };
+  const phase = narrate("phase", "title", host.phase);
+  const log = narrate("log", "message", host.log);
+
+  const hooks = { agent, parallel, pipeline, phase, log };
+  for (const name in hooks) {
+    defineProperty(hooks[name], "name", { value: name });
+    freeze(hooks[name]);
+    defineProperty(globalThis, name, { value: hooks[name], enumerable: true });
+  }
+
+  // Not ECMAScript, or not for scripts.
+  for (const name of ["console", "queueMicrotask", "DOMException", "navigator", "performance"]) {
+    delete globalThis[name];
+  }
+
+  // ── What the Rust half calls ────────────────────────────────────────────────────────────────────────────
+  return {
+    objectPrototype: Object.prototype,
+    rejected,
+    // Runs the script's function and reports how it settled, once.
+    drive: async (script, maxItemsPerCall) => {
+      maxItems = maxItemsPerCall;
+      try {
+        host.returned(await script());
+      } catch (error) {
+        const failure = isGenuine(error) ? error : undefined;
+        host.threw(describe(error), failure?.code, failure?.message, failure?.path);
+      }
+    },
+    neverAwaited: () => apply(size, unseen, []),
+    unhandledRejections: () => {
+      const texts = [];
+      apply(mapForEach, unhandled, [(reason) => { texts[texts.length] = describe(reason); }]);
+      return texts;
+    },
+  };
+}

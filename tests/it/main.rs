@@ -1,0 +1,5 @@
+//! Tests of Fanfold as a library.
+
+mod component;
+mod conformance;
+mod support;

@@ -1,0 +1,3 @@
+//! What Fanfold's tests share.
+
+pub mod conformance;
