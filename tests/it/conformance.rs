@@ -29,7 +29,7 @@ async fn run_all() {
 }
 
 async fn run(case: &Case) -> Observed {
-    let (engine, scripted) = support::engine(support::limits(Value::Object(case.limits.clone())));
+    let (engine, scripted) = support::engine(support::limits(case.limits()));
     let cancel = CancellationToken::new();
     match case.cancel_after_ms {
         Some(0) => cancel.cancel(),
@@ -56,7 +56,10 @@ async fn run(case: &Case) -> Observed {
         Err(error) => (Err(error), Vec::new()),
     };
     Observed {
-        text: result.as_ref().map(|r| text::render(name, r, text::DEFAULT_MAX_RESULT_CHARS)).unwrap_or_default(),
+        text: result
+            .as_ref()
+            .map(|r| text::render(name, r, text::DEFAULT_MAX_RESULT_CHARS))
+            .unwrap_or_default(),
         result,
         events,
         requests: scripted.requests().iter().map(asked).collect(),

@@ -1,7 +1,6 @@
 //! Engines and runs for tests.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use fanfold::{
     AgentRequest, CancellationToken, Child, Engine, Event, Limits, Meta, RunResult, StartError, StartRequest,
@@ -12,7 +11,7 @@ use futures::StreamExt as _;
 use futures::future::BoxFuture;
 
 /// An engine with scripted agents and these limits. The compiled sandbox is shared through a cache on disk.
-pub fn engine(limits: Limits) -> (Engine, Arc<Scripted>) {
+pub(crate) fn engine(limits: Limits) -> (Engine, Arc<Scripted>) {
     let scripted = Arc::new(Scripted::new());
     let engine = Engine::builder()
         .provider("spawn", Shared(scripted.clone()))
@@ -24,10 +23,14 @@ pub fn engine(limits: Limits) -> (Engine, Arc<Scripted>) {
 }
 
 /// A provider that the test holds too.
-pub struct Shared<S>(pub Arc<S>);
+pub(crate) struct Shared<S>(pub(crate) Arc<S>);
 
 impl<S: Subagents> Subagents for Shared<S> {
-    fn start(&self, request: AgentRequest, cancel: CancellationToken) -> BoxFuture<'_, Result<Child, StartError>> {
+    fn start(
+        &self,
+        request: AgentRequest,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'static, Result<Child, StartError>> {
         self.0.start(request, cancel)
     }
 
@@ -37,29 +40,24 @@ impl<S: Subagents> Subagents for Shared<S> {
 }
 
 /// Limits by their setting names.
-pub fn limits(json: serde_json::Value) -> Limits {
+pub(crate) fn limits(json: serde_json::Value) -> Limits {
     serde_json::from_value(json).expect("valid limits")
 }
 
 /// A request with metadata.
-pub fn request(script: &str) -> StartRequest {
+pub(crate) fn request(script: &str) -> StartRequest {
     StartRequest::new(script).meta(Meta::new("test", "a test"))
 }
 
 /// Runs a request to its end and checks that its events are legal.
-pub async fn run(engine: &Engine, request: StartRequest) -> Result<(RunResult, Vec<Event>), WorkflowError> {
+pub(crate) async fn run(
+    engine: &Engine,
+    request: StartRequest,
+) -> Result<(RunResult, Vec<Event>), WorkflowError> {
     let (observer, events) = event_stream();
     let run = engine.start(request.observe(observer)).await?;
     let result = run.result().await;
     run.dispose().await;
     let events: Vec<Event> = events.collect().await;
     Ok(((*result).clone(), events))
-}
-
-/// The outcomes of a test's parts, by name.
-pub type Outcomes<T> = Mutex<BTreeMap<String, T>>;
-
-/// Takes the outcomes out.
-pub fn taken<T>(outcomes: &Outcomes<T>) -> BTreeMap<String, T> {
-    std::mem::take(&mut outcomes.lock().unwrap_or_else(PoisonError::into_inner))
 }

@@ -26,11 +26,20 @@ pub struct Case {
     pub args: Option<Value>,
     /// Settings by name.
     #[serde(default)]
-    pub limits: Map<String, Value>,
+    limits: Map<String, Value>,
     /// Cancel this long after the start.
     pub cancel_after_ms: Option<u64>,
     /// What must come of it.
     pub expect: Expect,
+}
+
+impl Case {
+    /// The limits to run it with: its own, on a machine that has room for 16 agents at once.
+    pub fn limits(&self) -> Value {
+        let mut limits = self.limits.clone();
+        limits.entry("maxConcurrentAgents").or_insert(json!(16));
+        Value::Object(limits)
+    }
 }
 
 /// What must come of a case.
@@ -128,8 +137,10 @@ impl Expect {
             compare_events(events, &observed.events)?;
         }
         if let Some(requests) = &self.requests {
-            let failed_start = |request: &Value| request["prompt"].as_str().is_some_and(|p| p.starts_with("startfail:"));
-            let seen = requests.iter().filter(|request| observed.sees_failed_starts || !failed_start(request));
+            let failed_start =
+                |request: &Value| request["prompt"].as_str().is_some_and(|p| p.starts_with("startfail:"));
+            let seen =
+                requests.iter().filter(|request| observed.sees_failed_starts || !failed_start(request));
             same("requests", &seen.collect::<Vec<_>>(), &observed.requests.iter().collect())?;
         }
         if let Some(peak) = self.peak_concurrency {
@@ -188,7 +199,8 @@ fn compare_events(expected: &[(String, Value)], events: &[Event]) -> Result<(), 
     };
     same("phases and logs", &narration(expected), &narration(&got))?;
     let sorted = |events: &[(String, Value)]| {
-        let mut all: Vec<String> = events.iter().map(|(name, data)| format!("{name} {}", canonical(data))).collect();
+        let mut all: Vec<String> =
+            events.iter().map(|(name, data)| format!("{name} {}", canonical(data))).collect();
         all.sort();
         all
     };

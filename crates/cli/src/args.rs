@@ -8,17 +8,22 @@ use serde::Deserialize;
 /// Runs workflow scripts: plain JavaScript that fans work out to many subagents and folds their answers into one
 /// value, in a sandbox that can do nothing else.
 #[derive(Debug, Parser)]
-#[command(name = "fanfold", version, max_term_width = 100, after_help = "\
+#[command(
+    name = "fanfold",
+    version,
+    max_term_width = 100,
+    after_help = "\
 Exit status: 0 completed, 1 failed, 2 could not start, 130 cancelled.
 
-Settings are read from the nearest fanfold.toml; options win over it.")]
-pub struct Cli {
+Settings are read from the nearest fanfold.toml; options win over it."
+)]
+pub(crate) struct Cli {
     #[command(subcommand)]
-    pub command: Command,
+    pub(crate) command: Command,
 }
 
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     Run(Box<RunArgs>),
     Check(CheckArgs),
 }
@@ -35,64 +40,64 @@ Examples:
       one JSON object a line: every event, and at last the result
   fanfold run review.js | jq .findings
       the value is the only thing on standard output")]
-pub struct RunArgs {
+pub(crate) struct RunArgs {
     /// The script; `-` reads standard input
-    pub script: PathBuf,
+    pub(crate) script: PathBuf,
 
     #[command(flatten)]
-    pub meta: MetaArg,
+    pub(crate) meta: MetaArg,
 
     /// The script's `args`: JSON, or @FILE with JSON
     #[arg(long, value_name = "JSON|@FILE", conflicts_with = "args_text")]
-    pub args: Option<String>,
+    pub(crate) args: Option<String>,
 
     /// The script's `args` as one string
     #[arg(long, value_name = "TEXT")]
-    pub args_text: Option<String>,
+    pub(crate) args_text: Option<String>,
 
     /// Who runs `agent()`. Default: `command` where there is a command, else `scripted`
     #[arg(long, value_enum)]
-    pub agents: Option<Agents>,
+    pub(crate) agents: Option<Agents>,
 
     /// The program that is one agent, such as "claude -p"; split into words as a shell does
     #[arg(long, value_name = "COMMAND")]
-    pub agent_command: Option<String>,
+    pub(crate) agent_command: Option<String>,
 
     /// Model provider for agents that name none
     #[arg(long)]
-    pub provider: Option<String>,
+    pub(crate) provider: Option<String>,
 
     /// Model for agents that name none
     #[arg(long)]
-    pub model: Option<String>,
+    pub(crate) model: Option<String>,
 
     /// Limits by their setting names, such as {"maxConcurrentAgents": 8}: JSON, or @FILE with JSON
     #[arg(long, value_name = "JSON|@FILE")]
-    pub limits: Option<String>,
+    pub(crate) limits: Option<String>,
 
     /// Seed of `Math.random`, for a run that repeats another
     #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
+    pub(crate) seed: Option<u64>,
 
     /// Cancel the run after this time; 0 cancels before the first instruction
     #[arg(long, value_name = "N")]
-    pub cancel_after_ms: Option<u64>,
+    pub(crate) cancel_after_ms: Option<u64>,
 
     /// Characters of the value in the text that a model is shown (--json) [default: 50000]
     #[arg(long, value_name = "N")]
-    pub max_result_chars: Option<usize>,
+    pub(crate) max_result_chars: Option<usize>,
 
     /// Print one JSON object a line: every event, then the result
     #[arg(long)]
-    pub json: bool,
+    pub(crate) json: bool,
 
     /// With --json: add to each agent's start what its provider was asked
     #[arg(long, requires = "json")]
-    pub with_requests: bool,
+    pub(crate) with_requests: bool,
 
     /// Read settings from this file instead of the nearest fanfold.toml
     #[arg(long, value_name = "FILE")]
-    pub config: Option<PathBuf>,
+    pub(crate) config: Option<PathBuf>,
 }
 
 /// Read a script without running it: print what it says it is, or the error with its place
@@ -100,26 +105,26 @@ pub struct RunArgs {
 #[command(after_help = "\
 Example:
   fanfold check examples/review.js")]
-pub struct CheckArgs {
+pub(crate) struct CheckArgs {
     /// The script; `-` reads standard input
-    pub script: PathBuf,
+    pub(crate) script: PathBuf,
 
     #[command(flatten)]
-    pub meta: MetaArg,
+    pub(crate) meta: MetaArg,
 }
 
 #[derive(Debug, Args)]
-pub struct MetaArg {
+pub(crate) struct MetaArg {
     /// What the script is, where it has no header: JSON with name and description, or @FILE. Default: its file's
     /// name
     #[arg(long, value_name = "JSON|@FILE")]
-    pub meta: Option<String>,
+    pub(crate) meta: Option<String>,
 }
 
 /// Who runs `agent()`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Agents {
+pub(crate) enum Agents {
     /// Canned answers by prompt, for trying scripts offline
     Scripted,
     /// A process for each agent

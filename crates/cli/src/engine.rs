@@ -12,7 +12,7 @@ const PATIENCE: Duration = Duration::from_millis(300);
 
 /// Makes the engine. The compiled sandbox is kept in the user's cache folder, so that only the first time is
 /// slow.
-pub async fn make(builder: EngineBuilder) -> Result<Engine> {
+pub(crate) async fn make(builder: EngineBuilder) -> Result<Engine> {
     let builder = match dirs::cache_dir() {
         Some(cache) => builder.cache_directory(cache.join("fanfold")),
         None => builder,

@@ -1,13 +1,13 @@
 //! Text that comes from files, standard input and options.
 
+use std::fs;
 use std::io::{self, Read as _};
 use std::path::Path;
-use std::fs;
 
 use anyhow::{Context as _, Result};
 
 /// The script of this path; `-` is standard input.
-pub fn script(path: &Path) -> Result<String> {
+pub(crate) fn script(path: &Path) -> Result<String> {
     if path.as_os_str() != "-" {
         return file(path);
     }
@@ -17,7 +17,7 @@ pub fn script(path: &Path) -> Result<String> {
 }
 
 /// What a script without metadata is called: its file's stem.
-pub fn name(path: &Path) -> String {
+pub(crate) fn name(path: &Path) -> String {
     match path.file_stem() {
         Some(stem) if path.as_os_str() != "-" => stem.to_string_lossy().into_owned(),
         _ => "script".into(),
@@ -25,7 +25,7 @@ pub fn name(path: &Path) -> String {
 }
 
 /// An option's value, or the text of the file that `@FILE` names.
-pub fn text_or_file(option: &str, value: &str) -> Result<String> {
+pub(crate) fn text_or_file(option: &str, value: &str) -> Result<String> {
     match value.strip_prefix('@') {
         Some(path) => file(Path::new(path)).with_context(|| format!("{option} {value}")),
         None => Ok(value.to_owned()),
@@ -33,6 +33,6 @@ pub fn text_or_file(option: &str, value: &str) -> Result<String> {
 }
 
 /// The text of a file.
-pub fn file(path: &Path) -> Result<String> {
+pub(crate) fn file(path: &Path) -> Result<String> {
     fs::read_to_string(path).with_context(|| format!("failed to read {}", path.display()))
 }

@@ -11,9 +11,9 @@ use serde_json::value::RawValue;
 use crate::provider::Requests;
 
 /// Prints each event as it comes.
-pub struct EventLines {
+pub(crate) struct EventLines {
     /// What each agent was asked, where the lines are to say it.
-    pub requests: Option<Arc<Requests>>,
+    pub(crate) requests: Option<Arc<Requests>>,
 }
 
 impl Observer for EventLines {
@@ -59,7 +59,7 @@ struct ResultLine<'a> {
 }
 
 /// Prints the end of a run.
-pub fn finished(id: &str, name: &str, result: &RunResult, max_result_chars: usize) {
+pub(crate) fn finished(id: &str, name: &str, result: &RunResult, max_result_chars: usize) {
     print(&ResultLine {
         kind: "result",
         id: Some(id),
@@ -76,7 +76,7 @@ pub fn finished(id: &str, name: &str, result: &RunResult, max_result_chars: usiz
 }
 
 /// Prints why a run could not start.
-pub fn refused(error: &WorkflowError) {
+pub(crate) fn refused(error: &WorkflowError) {
     print(&ResultLine {
         kind: "result",
         id: None,

@@ -42,9 +42,9 @@ fn main() -> ExitCode {
 
 /// Exit statuses; documented in `--help`.
 mod status {
-    pub const FAILED: u8 = 1;
-    pub const COULD_NOT_START: u8 = 2;
-    pub const CANCELLED: u8 = 130;
+    pub(crate) const FAILED: u8 = 1;
+    pub(crate) const COULD_NOT_START: u8 = 2;
+    pub(crate) const CANCELLED: u8 = 130;
 }
 
 /// Tells why nothing was started.

@@ -8,11 +8,11 @@ use futures::future::BoxFuture;
 use serde_json::Value;
 
 /// Fills in the provider and model of agents that name none, and notes what each was asked.
-pub struct WithDefaults {
-    pub agents: Box<dyn Subagents>,
-    pub provider: Option<String>,
-    pub model: Option<String>,
-    pub requests: Option<Arc<Requests>>,
+pub(crate) struct WithDefaults {
+    pub(crate) agents: Box<dyn Subagents>,
+    pub(crate) provider: Option<String>,
+    pub(crate) model: Option<String>,
+    pub(crate) requests: Option<Arc<Requests>>,
 }
 
 impl Subagents for WithDefaults {
@@ -20,7 +20,7 @@ impl Subagents for WithDefaults {
         &self,
         mut request: AgentRequest,
         cancel: CancellationToken,
-    ) -> BoxFuture<'_, Result<Child, StartError>> {
+    ) -> BoxFuture<'static, Result<Child, StartError>> {
         request.options.provider = request.options.provider.or_else(|| self.provider.clone());
         request.options.model = request.options.model.or_else(|| self.model.clone());
         if let Some(requests) = &self.requests {
@@ -36,7 +36,7 @@ impl Subagents for WithDefaults {
 
 /// What each agent was asked, until its start is told.
 #[derive(Default)]
-pub struct Requests(Mutex<BTreeMap<u32, Value>>);
+pub(crate) struct Requests(Mutex<BTreeMap<u32, Value>>);
 
 impl Requests {
     fn note(&self, request: &AgentRequest) {
@@ -50,7 +50,7 @@ impl Requests {
     }
 
     /// What this agent was asked; once.
-    pub fn take(&self, seq: u32) -> Option<Value> {
+    pub(crate) fn take(&self, seq: u32) -> Option<Value> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&seq)
     }
 }

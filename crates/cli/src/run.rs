@@ -1,13 +1,13 @@
 //! `fanfold run`: one script, from its text to its value.
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use fanfold::{
-    CancellationToken, Engine, ErrorCode, Meta, RunResult, StartRequest, StopReason, Subagents, WorkflowError, text,
+    CancellationToken, Engine, RunResult, StartRequest, StopReason, Subagents, WorkflowError, text,
 };
 use fanfold_agents::{Command, Scripted};
 
@@ -18,7 +18,7 @@ use crate::signals::Interrupts;
 use crate::{check, display, engine, input, lines, status};
 
 /// Runs a script and prints what became of it.
-pub async fn run(args: &RunArgs) -> Result<ExitCode> {
+pub(crate) async fn run(args: &RunArgs) -> Result<ExitCode> {
     let settings = Settings::read(args)?;
     let script = input::script(&args.script)?;
     let requests = args.with_requests.then(Arc::<Requests>::default);
@@ -28,7 +28,18 @@ pub async fn run(args: &RunArgs) -> Result<ExitCode> {
         model: settings.model.clone(),
         requests: requests.clone(),
     };
-    let engine = engine::make(Engine::builder().provider("spawn", provider).limits(settings.limits.clone())).await?;
+    for (option, given, honoured) in [
+        ("--model", &settings.model, provider.supports().model),
+        ("--provider", &settings.provider, provider.supports().provider),
+    ] {
+        ensure!(
+            given.is_none() || honoured,
+            "{option} would have no effect: the agent command does not read it; see FANFOLD_MODEL and \
+             FANFOLD_PROVIDER in the README"
+        );
+    }
+    let engine =
+        engine::make(Engine::builder().provider("spawn", provider).limits(settings.limits.clone())).await?;
 
     let cancel = CancellationToken::new();
     match args.cancel_after_ms {
@@ -99,7 +110,7 @@ fn agents(settings: &AgentSettings) -> Result<Box<dyn Subagents>> {
         AgentSettings::Command { command, env } => {
             let mut command = Command::parse(command).context("--agent-command")?;
             for name in env {
-                command = command.inherit_env(name);
+                command = command.inherit(name);
             }
             Box::new(command)
         }
@@ -122,5 +133,40 @@ fn refuse(error: &WorkflowError, args: &RunArgs, display: Option<display::Displa
             display::workflow_error(error, &args.script, script);
         }
         None => lines::refused(error),
+    }
+}
+
+fn finish(
+    run: &fanfold::Run,
+    result: &RunResult,
+    args: &RunArgs,
+    settings: &Settings,
+    display: Option<display::Display>,
+    script: &str,
+) -> Result<ExitCode> {
+    match display {
+        None => lines::finished(run.id(), &run.meta().name, result, settings.max_result_chars),
+        Some(display) => {
+            display.finish(result);
+            match &result.error {
+                Some(error) => display::workflow_error(error, &args.script, script),
+                None => print(&text::pretty(result.value.get()))?,
+            }
+        }
+    }
+    Ok(match result.stop_reason {
+        StopReason::Completed => ExitCode::SUCCESS,
+        StopReason::Cancelled => ExitCode::from(status::CANCELLED),
+        StopReason::Error => ExitCode::from(status::FAILED),
+    })
+}
+
+/// Prints the value. A reader that has gone is no error.
+fn print(value: &str) -> Result<()> {
+    match writeln!(io::stdout(), "{value}") {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(error).context("failed to print the value")
+        }
+        _ => Ok(()),
     }
 }

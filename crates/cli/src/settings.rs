@@ -28,23 +28,23 @@ struct File {
 
 /// What a run is to be like.
 #[derive(Debug)]
-pub struct Settings {
-    pub agents: AgentSettings,
-    pub provider: Option<String>,
-    pub model: Option<String>,
-    pub limits: Limits,
-    pub max_result_chars: usize,
+pub(crate) struct Settings {
+    pub(crate) agents: AgentSettings,
+    pub(crate) provider: Option<String>,
+    pub(crate) model: Option<String>,
+    pub(crate) limits: Limits,
+    pub(crate) max_result_chars: usize,
 }
 
 #[derive(Debug)]
-pub enum AgentSettings {
+pub(crate) enum AgentSettings {
     Scripted,
     Command { command: String, env: Vec<String> },
 }
 
 impl Settings {
     /// Reads the settings file, if there is one, and puts the options over it.
-    pub fn read(args: &RunArgs) -> Result<Self> {
+    pub(crate) fn read(args: &RunArgs) -> Result<Self> {
         let file = match args.config.clone().or_else(nearest) {
             Some(path) => read(&path)?,
             None => File::default(),

@@ -107,7 +107,11 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Engine::start`], for the script and its metadata.
-    pub async fn check(&self, script: &str, meta: Option<fanfold_types::Meta>) -> Result<Script, WorkflowError> {
+    pub async fn check(
+        &self,
+        script: &str,
+        meta: Option<fanfold_types::Meta>,
+    ) -> Result<Script, WorkflowError> {
         self.compile(script, meta, &self.shared.limits).await.map(|(script, _)| script)
     }
 
@@ -134,7 +138,10 @@ impl fmt::Debug for Engine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Shared { limits, providers, .. } = &*self.shared;
         let providers: Vec<&String> = providers.keys().collect();
-        f.debug_struct("Engine").field("limits", limits).field("providers", &providers).finish_non_exhaustive()
+        f.debug_struct("Engine")
+            .field("limits", limits)
+            .field("providers", &providers)
+            .finish_non_exhaustive()
     }
 }
 

@@ -36,8 +36,9 @@ pub(crate) fn read(what: &str, json: String) -> Result<Box<RawValue>, WorkflowEr
         let message = format!("{what} must not be nested deeper than {MAX_DEPTH} levels");
         return Err(ErrorCode::InvalidArgument.error(message).on(what));
     }
-    RawValue::from_string(json)
-        .map_err(|error| ErrorCode::InvalidArgument.error(format!("{what} is not valid JSON: {error}")).on(what))
+    RawValue::from_string(json).map_err(|error| {
+        ErrorCode::InvalidArgument.error(format!("{what} is not valid JSON: {error}")).on(what)
+    })
 }
 
 #[cfg(test)]
@@ -46,7 +47,9 @@ mod tests {
 
     #[test]
     fn depth_counts_brackets_outside_strings() {
-        for (json, expected) in [("1", 0), ("[]", 1), (r#"{"a":[{}]}"#, 3), (r#""[[\"[[""#, 0), (r#"["\\",[]]"#, 2)] {
+        for (json, expected) in
+            [("1", 0), ("[]", 1), (r#"{"a":[{}]}"#, 3), (r#""[[\"[[""#, 0), (r#"["\\",[]]"#, 2)]
+        {
             assert_eq!(depth(json), expected, "{json}");
         }
     }

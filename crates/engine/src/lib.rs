@@ -17,7 +17,7 @@
 //!         &self,
 //!         request: AgentRequest,
 //!         _cancel: CancellationToken,
-//!     ) -> BoxFuture<'_, Result<Child, StartError>> {
+//!     ) -> BoxFuture<'static, Result<Child, StartError>> {
 //!         Box::pin(async move {
 //!             let answer = request.prompt.to_uppercase();
 //!             Ok(Child::new(format!("shout-{}", request.seq), async move { Ok(Answer::text(answer)) }))
@@ -43,7 +43,7 @@
 //! - [`StartRequest`] → [`Run`] → [`RunResult`]: one run
 //! - [`Subagents`] and what it speaks of: [`AgentRequest`], [`Child`], [`Answer`], [`ChildError`]
 //! - [`Observer`], [`event_stream`]: watching a run
-//! - [`Script`], [`Validator`]: reading scripts and schemas without running anything
+//! - [`Script`], [`Schema`]: reading scripts and schemas without running anything
 //! - [`COMPONENT`]: the sandbox itself, for other Wasmtime hosts
 //! - everything of [`fanfold_types`]: events, errors, records
 //!
@@ -71,11 +71,9 @@ pub use limits::Limits;
 pub use observe::{EventStream, Observer, event_stream};
 pub use request::StartRequest;
 pub use run::Run;
-pub use schema::Validator;
-pub use script::Script;
-pub use subagents::{
-    AgentOptions, AgentRequest, Answer, Child, ChildError, StartError, Subagents, Support,
-};
+pub use schema::Schema;
+pub use script::{Dialect, Script, excerpt};
+pub use subagents::{AgentOptions, AgentRequest, Answer, Child, ChildError, StartError, Subagents, Support};
 pub use tokio_util::sync::CancellationToken;
 
 /// The sandbox: a WebAssembly component of the world `fanfold:workflow/workflow` (see `wit/`), for hosts that

@@ -97,7 +97,9 @@ impl Limits {
             let got = self.max_memory_bytes;
             return Err(invalid(
                 "maxMemoryBytes",
-                &format!("must be at least {MIN_MEMORY_BYTES} bytes, which an empty sandbox needs, got {got}"),
+                &format!(
+                    "must be at least {MIN_MEMORY_BYTES} bytes, which an empty sandbox needs, got {got}"
+                ),
             ));
         }
         Ok(())
@@ -130,7 +132,14 @@ mod tests {
 
     #[test]
     fn a_limit_that_lets_nothing_through_is_refused_by_its_json_name() {
-        for name in ["maxTotalAgents", "maxItemsPerCall", "syncTimeoutMs", "maxFuel", "maxMemoryBytes", "maxDurationMs"] {
+        for name in [
+            "maxTotalAgents",
+            "maxItemsPerCall",
+            "syncTimeoutMs",
+            "maxFuel",
+            "maxMemoryBytes",
+            "maxDurationMs",
+        ] {
             let limits: Limits = serde_json::from_value(serde_json::json!({name: 0})).unwrap();
             assert_eq!(limits.validate().unwrap_err().path.as_deref(), Some(name));
         }

@@ -5,11 +5,20 @@
 use fanfold_types::{ErrorCode, WorkflowError};
 use serde_json::{Map, Value};
 
-use crate::schema;
+use crate::schema::Schema;
 use crate::subagents::AgentOptions;
 
 const KNOWN: [&str; 11] = [
-    "label", "phase", "schema", "provider", "model", "effort", "agentType", "isolation", "timeoutMs", "stallMs",
+    "label",
+    "phase",
+    "schema",
+    "provider",
+    "model",
+    "effort",
+    "agentType",
+    "isolation",
+    "timeoutMs",
+    "stallMs",
     "retries",
 ];
 
@@ -32,7 +41,7 @@ pub(crate) fn parse(json: &str) -> Result<AgentOptions, WorkflowError> {
     }
     let schema = fields.remove("schema");
     if let Some(schema) = &schema {
-        schema::Validator::new(schema)?;
+        Schema::new(schema)?;
     }
     let options = AgentOptions {
         schema,
@@ -53,7 +62,11 @@ pub(crate) fn parse(json: &str) -> Result<AgentOptions, WorkflowError> {
     Ok(options)
 }
 
-fn text(fields: &Map<String, Value>, name: &str, may_be_empty: bool) -> Result<Option<String>, WorkflowError> {
+fn text(
+    fields: &Map<String, Value>,
+    name: &str,
+    may_be_empty: bool,
+) -> Result<Option<String>, WorkflowError> {
     match fields.get(name) {
         None => Ok(None),
         Some(Value::String(text)) if may_be_empty || !text.is_empty() => Ok(Some(text.clone())),
@@ -65,7 +78,8 @@ fn text(fields: &Map<String, Value>, name: &str, may_be_empty: bool) -> Result<O
 fn integer(fields: &Map<String, Value>, name: &str, least: u64) -> Result<Option<u64>, WorkflowError> {
     let Some(value) = fields.get(name) else { return Ok(None) };
     // JavaScript has one kind of number: 1e3 is as good as 1000.
-    let number = value.as_u64().or_else(|| value.as_f64().filter(|n| n.fract() == 0.0 && *n >= 0.0).map(|n| n as u64));
+    let number =
+        value.as_u64().or_else(|| value.as_f64().filter(|n| n.fract() == 0.0 && *n >= 0.0).map(|n| n as u64));
     match number {
         Some(number) if number >= least => Ok(Some(number)),
         _ => Err(invalid(name, &format!("must be an integer of at least {least}, got {}", shown(value)))),
@@ -97,10 +111,13 @@ mod tests {
             "agentType": "t", "isolation": "worktree", "timeoutMs": 1e3, "stallMs": 5, "retries": 0,
         });
         let options = parse(&value.to_string()).unwrap();
-        assert_eq!(serde_json::to_value(&options).unwrap(), json!({
-            "label": "", "phase": "p", "schema": {"type": "object"}, "provider": "a", "model": "m", "effort": "high",
-            "agentType": "t", "isolation": "worktree", "timeoutMs": 1000, "stallMs": 5, "retries": 0,
-        }));
+        assert_eq!(
+            serde_json::to_value(&options).unwrap(),
+            json!({
+                "label": "", "phase": "p", "schema": {"type": "object"}, "provider": "a", "model": "m", "effort": "high",
+                "agentType": "t", "isolation": "worktree", "timeoutMs": 1000, "stallMs": 5, "retries": 0,
+            })
+        );
         assert_eq!(parse("{}").unwrap(), AgentOptions::default());
     }
 

@@ -11,8 +11,8 @@ use fanfold_types::{ErrorCode, WorkflowError};
 use wasmtime::component::{Accessor, HasData, HasSelf, Linker};
 use wasmtime::{CallHook, ResourceLimiter, Store, StoreContextMut, Trap, UpdateDeadline};
 
-use crate::bindings::fanfold::workflow::{agent, progress};
 use crate::bindings::fanfold::workflow::types::{self, Failure, Report, Settings, SyntaxError};
+use crate::bindings::fanfold::workflow::{agent, progress};
 use crate::bindings::{Workflow, WorkflowPre};
 use crate::limits::Limits;
 use crate::run::{Link, Reply};
@@ -21,6 +21,9 @@ use crate::ticker::{TICK, Ticker};
 /// Stack of a script's WebAssembly. Less than [`ASYNC_STACK_BYTES`], which holds the host's frames too.
 pub(crate) const WASM_STACK_BYTES: usize = 4 << 20;
 pub(crate) const ASYNC_STACK_BYTES: usize = 5 << 20;
+
+/// Functions that the guest's tables may hold; it has about 4,000 and never grows them.
+const MAX_TABLE_ELEMENTS: usize = 10_000;
 
 /// Where instances come from.
 #[derive(Clone)]
@@ -31,7 +34,10 @@ pub(crate) struct Sandboxes {
 
 impl Sandboxes {
     /// Links the component; fails on a Wasmtime engine that lacks what it needs.
-    pub(crate) fn new(engine: &wasmtime::Engine, component: &wasmtime::component::Component) -> wasmtime::Result<Self> {
+    pub(crate) fn new(
+        engine: &wasmtime::Engine,
+        component: &wasmtime::component::Component,
+    ) -> wasmtime::Result<Self> {
         let mut linker = Linker::new(engine);
         types::add_to_linker::<_, HasSelf<Host>>(&mut linker, |host| host)?;
         progress::add_to_linker::<_, HasSelf<Host>>(&mut linker, |host| host)?;
@@ -143,7 +149,9 @@ fn on_tick(mut store: StoreContextMut<'_, Host>) -> wasmtime::Result<UpdateDeadl
         // One tick is enough to handle a cancellation.
         host.ticks_after_stop += 1;
         if host.ticks_after_stop > 1 {
-            return Err(ErrorCode::Cancelled.error("the script went on computing after the run was cancelled").into());
+            return Err(ErrorCode::Cancelled
+                .error("the script went on computing after the run was cancelled")
+                .into());
         }
     }
     Ok(UpdateDeadline::YieldCustom(1, Box::pin(tokio::task::yield_now())))
@@ -181,8 +189,8 @@ impl ResourceLimiter for Host {
             .into())
     }
 
-    fn table_growing(&mut self, _now: usize, _desired: usize, _max: Option<usize>) -> wasmtime::Result<bool> {
-        Ok(false)
+    fn table_growing(&mut self, _now: usize, desired: usize, _max: Option<usize>) -> wasmtime::Result<bool> {
+        Ok(desired <= MAX_TABLE_ELEMENTS)
     }
 }
 

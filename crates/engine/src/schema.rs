@@ -4,14 +4,28 @@ use fanfold_types::{ErrorCode, WorkflowError};
 use jsonschema::PatternOptions;
 use serde_json::Value;
 
-/// How many violations are told.
-const MAX_VIOLATIONS: usize = 10;
+/// The most violations told of one value: enough to mend it by.
+const MAX_VIOLATIONS: usize = 20;
 
-/// A JSON Schema (2020-12 unless it names another draft) with an object at its root, ready to check values.
+/// The most characters of one violation.
+const MAX_VIOLATION_CHARS: usize = 300;
+
+/// A JSON Schema with an object at its root, ready to check values.
+///
+/// It is read as draft 2020-12 unless it names another. Known formats are checked, unknown ones ignored. No
+/// pattern runs for ever, and no reference leaves the schema.
+///
+/// ```
+/// use serde_json::json;
+/// let schema = fanfold::Schema::new(&json!({"type": "object", "properties": {"n": {"type": "integer"}}}))?;
+/// assert!(schema.violations(&json!({"n": 1})).is_empty());
+/// assert_eq!(schema.violations(&json!({"n": "1"})), [r#"/n: value is not of type "integer""#]);
+/// # Ok::<(), fanfold::WorkflowError>(())
+/// ```
 #[derive(Debug)]
-pub struct Validator(jsonschema::Validator);
+pub struct Schema(jsonschema::Validator);
 
-impl Validator {
+impl Schema {
     /// Reads a schema.
     ///
     /// # Errors
@@ -27,34 +41,51 @@ impl Validator {
             return Err(unsupported(message, "schema.type"));
         }
         if let Some(reference) = remote_reference(schema) {
-            let message = format!("schema must not refer to other documents, got {reference:?}; use \"#/$defs/…\"");
+            let message =
+                format!("schema must not refer to other documents, got {reference:?}; use \"#/$defs/…\"");
             return Err(unsupported(&message, "schema"));
         }
         jsonschema::options()
+            .should_validate_formats(true)
             .with_pattern_options(PatternOptions::regex())
+            .offline()
             .build(schema)
             .map(Self)
-            .map_err(|error| unsupported(&format!("schema cannot be enforced: {error}"), "schema"))
+            .map_err(|error| {
+                unsupported(&format!("schema cannot be enforced: {}", message(&error)), "schema")
+            })
     }
 
-    /// What is wrong with a value, each violation with the JSON pointer of its place; empty if nothing is.
+    /// What is wrong with a value, each as `<JSON pointer>: <what>`; empty for one that satisfies the schema.
+    ///
+    /// At most 20 are told. The value itself is not quoted: it may be large, and whoever reads this has it.
     pub fn violations(&self, value: &Value) -> Vec<String> {
-        let shown = self.0.iter_errors(value).take(MAX_VIOLATIONS);
-        shown.map(|error| format!("at {:?}: {error}", error.instance_path().to_string())).collect()
+        self.0.iter_errors(value).take(MAX_VIOLATIONS).map(|error| message(&error)).collect()
+    }
+}
+
+fn message(error: &jsonschema::ValidationError<'_>) -> String {
+    let place = match error.instance_path().as_str() {
+        "" => "(root)",
+        place => place,
+    };
+    let text = format!("{place}: {}", error.masked());
+    match text.char_indices().nth(MAX_VIOLATION_CHARS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
     }
 }
 
 /// The first `$ref` or `$dynamicRef` that does not start with `#`.
 fn remote_reference(schema: &Value) -> Option<&str> {
-    let own = |key: &str, value| match (key, value) {
-        ("$ref" | "$dynamicRef", Value::String(reference)) if !reference.starts_with('#') => Some(reference.as_str()),
-        _ => None,
-    };
     match schema {
         Value::Array(items) => items.iter().find_map(remote_reference),
-        Value::Object(fields) => {
-            fields.iter().find_map(|(key, value)| own(key, value).or_else(|| remote_reference(value)))
-        }
+        Value::Object(fields) => fields.iter().find_map(|(key, value)| match (key.as_str(), value) {
+            ("$ref" | "$dynamicRef", Value::String(reference)) if !reference.starts_with('#') => {
+                Some(reference.as_str())
+            }
+            _ => remote_reference(value),
+        }),
         _ => None,
     }
 }
@@ -85,36 +116,55 @@ mod tests {
             json!({"type": "object", "properties": {"a": {"pattern": "(?=a)b"}}}),
             json!({"type": "object", "required": "a"}),
         ] {
-            let error = Validator::new(&schema).expect_err(&schema.to_string());
+            let error = Schema::new(&schema).expect_err(&schema.to_string());
             assert_eq!(error.code, Some(ErrorCode::UnsupportedSchema));
         }
     }
 
     #[test]
-    fn violations_name_their_place() {
+    fn violations_name_their_place_and_not_the_value() {
         let schema = json!({
-            "type": "object", "required": ["items"], "additionalProperties": false,
-            "properties": {"items": {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/item"}}},
-            "$defs": {"item": {"type": "object", "properties": {"n": {"type": ["integer", "null"], "maximum": 9}}}},
+            "type": "object", "required": ["c"], "additionalProperties": false,
+            "properties": {
+                "a/b": {"type": "array", "items": {"$ref": "#/$defs/item"}},
+                "day": {"type": "string", "format": "date"}, "c": {},
+                "n": {"type": ["integer", "null"], "maximum": 9},
+            },
+            "$defs": {"item": {"enum": [1, 2]}},
         });
-        let validator = Validator::new(&schema).unwrap();
-        assert_eq!(validator.violations(&json!({"items": [{"n": 3}, {"n": null}, {"x": 1}]})), [""; 0]);
-        for (value, place) in [
-            (json!([]), ""),
-            (json!({}), ""),
-            (json!({"items": []}), "/items"),
-            (json!({"items": [{"n": 10}]}), "/items/0/n"),
-            (json!({"items": [{}], "more": 1}), ""),
-        ] {
-            let violations = validator.violations(&value);
-            assert!(violations.iter().any(|v| v.starts_with(&format!("at {place:?}: "))), "{violations:?}");
-        }
+        let schema = Schema::new(&schema).unwrap();
+        assert_eq!(
+            schema.violations(&json!({"a/b": [1, 2], "c": 0, "day": "2026-11-30", "n": null})),
+            [""; 0]
+        );
+        let mut violations = schema.violations(&json!({"a/b": [1, "secret"], "day": "x", "d": 0, "n": 10}));
+        violations.sort();
+        assert_eq!(
+            violations,
+            [
+                "(root): \"c\" is a required property",
+                "(root): Additional properties are not allowed ('d' was unexpected)",
+                "/a~1b/1: value is not one of 1 or 2",
+                "/day: value is not a \"date\"",
+                "/n: value is greater than the maximum of 9",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_great_many_violations_are_cut() {
+        let schema = json!({"type": "object", "additionalProperties": {"type": "string"}, "required": ["x".repeat(100_000)]});
+        let schema = Schema::new(&schema).unwrap();
+        let many: Value =
+            (0..1000).map(|i| (i.to_string(), json!(0))).collect::<serde_json::Map<_, _>>().into();
+        assert_eq!(schema.violations(&many).len(), MAX_VIOLATIONS);
+        assert_eq!(schema.violations(&json!({}))[0].chars().count(), MAX_VIOLATION_CHARS + 1);
     }
 
     #[test]
     fn a_pattern_takes_linear_time() {
         let schema = json!({"type": "object", "properties": {"a": {"pattern": "^(a+)+$"}}});
-        let validator = Validator::new(&schema).unwrap();
-        assert_eq!(validator.violations(&json!({"a": "a".repeat(100_000) + "!"})).len(), 1);
+        let schema = Schema::new(&schema).unwrap();
+        assert_eq!(schema.violations(&json!({"a": "a".repeat(100_000) + "!"})).len(), 1);
     }
 }

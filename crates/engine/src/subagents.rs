@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 ///         &self,
 ///         request: AgentRequest,
 ///         _cancel: CancellationToken,
-///     ) -> BoxFuture<'_, Result<Child, StartError>> {
+///     ) -> BoxFuture<'static, Result<Child, StartError>> {
 ///         Box::pin(async move {
 ///             let answer = request.prompt.len().to_string();
 ///             Ok(Child::new(format!("count-{}", request.seq), async move { Ok(Answer::text(answer)) }))
@@ -35,15 +35,23 @@ use tokio_util::sync::CancellationToken;
 /// }
 /// ```
 pub trait Subagents: Send + Sync + 'static {
-    /// Starts a child and returns once it runs.
+    /// Starts a child: the future is ready once the child runs.
+    ///
+    /// Called in the order of the script's calls. The future, and the child's result after it, is polled by the
+    /// run's own task together with those of its siblings: work that computes or blocks belongs into a task of
+    /// its own.
     ///
     /// `cancel` fires when the child is no longer wanted: the run was cancelled, or the script ended without
     /// it. Whatever has been started must then stop, and the child's result must come to its end. The run waits
     /// for that within its grace period (`disposeGraceMs`) and drops the future afterwards; dropping it must
     /// stop the child too.
     ///
-    /// Must not block its thread. A panic counts as an error.
-    fn start(&self, request: AgentRequest, cancel: CancellationToken) -> BoxFuture<'_, Result<Child, StartError>>;
+    /// A panic counts as an error.
+    fn start(
+        &self,
+        request: AgentRequest,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'static, Result<Child, StartError>>;
 
     /// Which options of `agent()` this provider honours. By default those that cost it nothing: none.
     fn supports(&self) -> Support {
@@ -251,7 +259,10 @@ impl ChildError {
 }
 
 /// Checks a provider's claim against a request; see [`Support`].
-pub(crate) fn unsupported(options: &AgentOptions, support: Support) -> Result<Vec<&'static str>, WorkflowError> {
+pub(crate) fn unsupported(
+    options: &AgentOptions,
+    support: Support,
+) -> Result<Vec<&'static str>, WorkflowError> {
     let guarantees = [
         ("schema", options.schema.is_some(), support.schema),
         ("model", options.model.is_some(), support.model),
@@ -262,7 +273,9 @@ pub(crate) fn unsupported(options: &AgentOptions, support: Support) -> Result<Ve
     ];
     if let Some((name, ..)) = guarantees.iter().find(|(_, asked, given)| *asked && !given) {
         return Err(fanfold_types::ErrorCode::UnsupportedOption
-            .error(format!("agent() option {name:?} is a guarantee that this run's provider cannot give; leave it out"))
+            .error(format!(
+                "agent() option {name:?} is a guarantee that this run's provider cannot give; leave it out"
+            ))
             .on(*name));
     }
     let hints = [

@@ -25,7 +25,8 @@ impl Ticker {
     pub(crate) fn start(engine: &Engine) -> std::io::Result<Self> {
         let live = Arc::new(AtomicUsize::new(0));
         let (engine, theirs) = (engine.weak(), live.clone());
-        let thread = thread::Builder::new().name("fanfold-ticker".into()).spawn(move || tick(&engine, &theirs))?;
+        let thread =
+            thread::Builder::new().name("fanfold-ticker".into()).spawn(move || tick(&engine, &theirs))?;
         Ok(Self(Arc::new(Shared { live, thread: thread.thread().clone() })))
     }
 

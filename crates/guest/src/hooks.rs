@@ -51,7 +51,8 @@ impl Hooks {
         let random = Function::new(ctx.clone(), clock::random)?.with_name("random")?;
         ctx.globals().get::<_, Object>("Math")?.set("random", random)?;
 
-        let save = |name: &str| Ok::<_, rquickjs::Error>(Persistent::save(ctx, hooks.get::<_, Function>(name)?));
+        let save =
+            |name: &str| Ok::<_, rquickjs::Error>(Persistent::save(ctx, hooks.get::<_, Function>(name)?));
         let this = Self {
             drive: save("drive")?,
             never_awaited: save("neverAwaited")?,

@@ -90,7 +90,8 @@ impl<'js> Writer<'_, 'js> {
             self.json.push('0');
             return Ok(());
         }
-        let text = Coerced::<String>::from_js(self.ctx, value.clone()).map_err(|error| self.thrown(&error))?;
+        let text =
+            Coerced::<String>::from_js(self.ctx, value.clone()).map_err(|error| self.thrown(&error))?;
         self.json.push_str(&text);
         Ok(())
     }
@@ -135,20 +136,23 @@ impl<'js> Writer<'_, 'js> {
         if self.ancestors.len() == MAX_DEPTH {
             return Err(format!("is nested deeper than {MAX_DEPTH} levels"));
         }
+        let Some(object) = value.as_object() else { return Err("is not plain data".into()) };
+        match object.own_keys::<Atom>(Filter::new().symbol().enum_only()).next() {
+            None => {}
+            Some(Ok(_)) => return Err("has a property whose key is a symbol".into()),
+            Some(Err(error)) => return Err(self.thrown(&error)),
+        }
         self.ancestors.push(value.clone());
-        if let Some(array) = value.as_array() {
-            self.array(array)?;
-        } else if let Some(object) = value.as_object() {
-            self.object(object)?;
-        } else {
-            return Err("is not plain data".into());
+        match value.as_array() {
+            Some(array) => self.array(array)?,
+            None => self.object(object)?,
         }
         self.ancestors.pop();
         Ok(())
     }
 
     fn array(&mut self, array: &Array<'js>) -> Result<(), String> {
-        let mut keys = array.as_object().own_keys::<Atom>(Filter::new().string().symbol().enum_only());
+        let mut keys = array.as_object().own_keys::<Atom>(Filter::default());
         self.json.push('[');
         let outer = self.path.len();
         for i in 0..array.len() {
@@ -183,7 +187,7 @@ impl<'js> Writer<'_, 'js> {
         let outer = self.path.len();
         let mut first = true;
         self.json.push('{');
-        for key in object.own_keys::<Atom>(Filter::new().string().symbol().enum_only()) {
+        for key in object.own_keys::<Atom>(Filter::default()) {
             let key = key.map_err(|error| self.thrown(&error))?;
             let name = self.key(&key)?;
             self.step(&name);
@@ -205,9 +209,6 @@ impl<'js> Writer<'_, 'js> {
 
     fn key(&self, key: &Atom<'js>) -> Result<String, String> {
         let key = key.to_value().map_err(|error| self.thrown(&error))?;
-        if key.is_symbol() {
-            return Err("has a property whose key is a symbol".into());
-        }
         text::from_js(self.ctx, &key).map_err(|error| self.thrown(&error))
     }
 

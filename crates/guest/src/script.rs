@@ -8,11 +8,11 @@ use crate::fanfold::workflow::types::SyntaxError;
 const FILE: &core::ffi::CStr = c"workflow";
 
 /// A script is the body of an async function.
-const BODY: [&str; 2] = ["(async () => {\n", "\n})"];
+const BODY: [&str; 2] = ["(async () => {\n\n", "\n})"];
 
 /// A second wrapper, closed in a way that excludes the first: text that leaves one of them early, by a brace of
 /// its own, does not parse in the other.
-const METHOD: [&str; 2] = ["(class { async run() {\n", "\n} })"];
+const METHOD: [&str; 2] = ["(class { async run() {\n\n", "\n} })"];
 
 /// Compiles a script without running any of it.
 pub(crate) fn compile(ctx: &Ctx<'_>, source: &str) -> core::result::Result<Vec<u8>, SyntaxError> {
@@ -38,7 +38,7 @@ pub(crate) fn load<'js>(ctx: &Ctx<'js>, program: &[u8]) -> Result<Function<'js>>
     loaded.get()
 }
 
-/// Compiles a wrapped script. Its first line is the author's line 1, the wrapper's opening is line 0.
+/// Compiles a wrapped script. The wrapper's opening takes the lines before the author's line 1.
 fn parse<'js>(ctx: &Ctx<'js>, [open, close]: [&str; 2], source: &str) -> Result<Value<'js>> {
     // QuickJS wants a terminating NUL that it does not count; others in the text are just characters.
     let text = [open, source, close, "\0"].concat();
@@ -47,13 +47,13 @@ fn parse<'js>(ctx: &Ctx<'js>, [open, close]: [&str; 2], source: &str) -> Result<
         version: qjs::JS_EVAL_OPTIONS_VERSION as i32,
         eval_flags: flags as i32,
         filename: FILE.as_ptr(),
-        line_num: 0,
+        // Zero would mean one.
+        line_num: -1,
     };
     // SAFETY: text and options outlive the call, and the context is alive.
     unsafe {
         let length = text.len() as qjs::size_t - 1;
-        let compiled =
-            qjs::JS_Eval2(ctx.as_raw().as_ptr(), text.as_ptr().cast(), length, &raw mut options);
+        let compiled = qjs::JS_Eval2(ctx.as_raw().as_ptr(), text.as_ptr().cast(), length, &raw mut options);
         value(ctx, compiled)
     }
 }
@@ -87,15 +87,14 @@ unsafe fn value<'js>(ctx: &Ctx<'js>, raw: qjs::JSValue) -> Result<Value<'js>> {
     }
 }
 
-/// The pending exception as a syntax error. Its place is on the first line of its stack:
-/// `    at workflow:LINE:COLUMN`.
+/// The pending exception as a syntax error. Its line is on the first line of its stack,
+/// `    at workflow:LINE:COLUMN`; the column there is of wherever the parser last looked back to.
 fn syntax_error(ctx: &Ctx<'_>) -> SyntaxError {
     let thrown = ctx.catch();
     let exception = thrown.as_exception();
-    let message = exception.and_then(|e| e.message()).unwrap_or_else(|| "the script cannot be compiled".into());
+    let message =
+        exception.and_then(|e| e.message()).unwrap_or_else(|| "the script cannot be compiled".into());
     let stack = exception.and_then(|e| e.stack()).unwrap_or_default();
-    let mut numbers = stack.lines().next().unwrap_or_default().rsplit(':').map(|n| n.trim_end_matches(')').parse());
-    let (column, line) = (numbers.next(), numbers.next());
-    let number = |n: Option<core::result::Result<u32, _>>| n.and_then(core::result::Result::ok).unwrap_or(1);
-    SyntaxError { message, line: number(line), column: number(column) }
+    let line = stack.lines().next().and_then(|frame| frame.rsplit(':').nth(1)?.parse().ok());
+    SyntaxError { message, line: line.unwrap_or(1) }
 }

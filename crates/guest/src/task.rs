@@ -96,10 +96,11 @@ fn turn(ctx: &Ctx<'_>, sandbox: &crate::Sandbox) {
 fn deadlock() -> Failure {
     Failure {
         code: Some("DEADLOCK".into()),
-        message: "the script awaits a promise that nothing can settle: no agent is running and no work is left. \
+        message:
+            "the script awaits a promise that nothing can settle: no agent is running and no work is left. \
                   Await only promises that come from agent(), parallel(), pipeline() or from async functions \
                   that end"
-            .into(),
+                .into(),
         path: None,
     }
 }
@@ -107,7 +108,8 @@ fn deadlock() -> Failure {
 /// A fault of the sandbox itself.
 fn internal(ctx: &Ctx<'_>, error: &rquickjs::Error) -> Failure {
     let thrown = error.is_exception().then(|| ctx.catch());
-    let message = thrown.as_ref().and_then(|value| value.as_exception()).and_then(|exception| exception.message());
+    let message =
+        thrown.as_ref().and_then(|value| value.as_exception()).and_then(|exception| exception.message());
     Failure {
         code: Some("INTERNAL".into()),
         message: format!("the sandbox failed: {}", message.unwrap_or_else(|| error.to_string())),

@@ -97,7 +97,8 @@ impl Meta {
         let mut faults = Faults::default();
         let phases = self.phases.iter().flatten().enumerate();
         let titles = phases.map(|(i, phase)| (format!("meta.phases[{i}].title"), &phase.title));
-        let named = [("meta.name".to_string(), &self.name), ("meta.description".to_string(), &self.description)];
+        let named =
+            [("meta.name".to_string(), &self.name), ("meta.description".to_string(), &self.description)];
         for (path, text) in named.into_iter().chain(titles) {
             if text.is_empty() {
                 faults.add(&path, "must not be empty");

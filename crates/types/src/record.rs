@@ -225,8 +225,16 @@ mod tests {
     #[test]
     fn two_interleaved_runs_are_legal_at_every_prefix() {
         let log: Vec<_> = [
-            run_start("a"), agent_start("a", 1), run_start("b"), agent_start("b", 1), agent_start("a", 2),
-            agent_end("a", 1), agent_end("b", 1), run_end("b"), agent_end("a", 2), run_end("a"),
+            run_start("a"),
+            agent_start("a", 1),
+            run_start("b"),
+            agent_start("b", 1),
+            agent_start("a", 2),
+            agent_end("a", 1),
+            agent_end("b", 1),
+            run_end("b"),
+            agent_end("a", 2),
+            run_end("a"),
         ]
         .into();
         for end in 0..=log.len() {
@@ -242,8 +250,14 @@ mod tests {
             (&[run_start("")], "a record has an empty runId"),
             (&[record("run-start", json!({"runId": "a", "name": ""}))], "run \"a\" has an empty name"),
             (&[agent_start("a", 1)], "run \"a\" has a record before its run-start"),
-            (&[run_start("a"), agent_start("a", 0)], "run \"a\" starts agent 0, which is not a positive safe integer"),
-            (&[run_start("a"), agent_start("a", 1), agent_end("a", 1), agent_start("a", 1)], "run \"a\" starts agent 1 twice"),
+            (
+                &[run_start("a"), agent_start("a", 0)],
+                "run \"a\" starts agent 0, which is not a positive safe integer",
+            ),
+            (
+                &[run_start("a"), agent_start("a", 1), agent_end("a", 1), agent_start("a", 1)],
+                "run \"a\" starts agent 1 twice",
+            ),
             (&[run_start("a"), agent_end("a", 1)], "run \"a\" ends agent 1, which is not open"),
             (&[run_start("a"), agent_start("a", 7), run_end("a")], "run \"a\" ends while agent 7 is open"),
             (&[run_start("a"), run_end("a"), run_end("a")], "run \"a\" has a record after its run-end"),
@@ -270,7 +284,13 @@ mod tests {
     fn unknown_types_of_our_own_are_refused_and_others_are_not_ours() {
         assert!(SessionRecord::from_log("tool-workflow/resume", &json!({})).is_err());
         assert!(SessionRecord::from_log("tool-workflow/run-end", &json!({"runId": 1})).is_err());
-        assert!(SessionRecord::from_log("tool-workflow/agent-end", &json!({"runId": "a", "seq": -1, "outcome": "failed"})).is_err());
+        assert!(
+            SessionRecord::from_log(
+                "tool-workflow/agent-end",
+                &json!({"runId": "a", "seq": -1, "outcome": "failed"})
+            )
+            .is_err()
+        );
         assert_eq!(SessionRecord::from_log("message", &json!({})).unwrap(), None);
     }
 }

@@ -1,5 +1,6 @@
 //! How a run ended.
 
+use alloc::borrow::ToOwned as _;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -54,7 +55,7 @@ impl RunResult {
     /// A result without value, failures or warnings; the fields are public.
     pub fn new(stop_reason: StopReason, error: Option<WorkflowError>) -> Self {
         Self {
-            value: RawValue::NULL.into(),
+            value: RawValue::NULL.to_owned(),
             stop_reason,
             error,
             agents_started: 0,

@@ -55,13 +55,19 @@ fn report(line: &str) {
 }
 
 fn workspace() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the crate is two levels deep").to_path_buf()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .expect("the crate is two levels deep")
+        .to_path_buf()
 }
 
 /// Step 1: the core module, by Debian's Rust for WebAssembly, or by rustup's where that is not installed.
 fn compile(root: &Path) -> Result<Vec<u8>> {
     let target = root.join("target/guest");
-    let cargo_home = env::var("CARGO_HOME").map(PathBuf::from).or_else(|_| env::var("HOME").map(|home| Path::new(&home).join(".cargo")))?;
+    let cargo_home = env::var("CARGO_HOME")
+        .map(PathBuf::from)
+        .or_else(|_| env::var("HOME").map(|home| Path::new(&home).join(".cargo")))?;
     let mut flags = vec![
         format!("-Clink-arg=-zstack-size={STACK_BYTES}"),
         format!("--remap-path-prefix={}=/cargo", cargo_home.display()),
@@ -134,28 +140,40 @@ fn initialize(core: &[u8]) -> Result<Vec<u8>> {
     let engine = Engine::default();
     let mut store = Store::new(&engine, ());
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
-    let initialized = runtime.block_on(wasmtime_wizer::Wizer::new().run(&mut store, core, async |store, module: &Module| {
-        let mut linker = Linker::new(module.engine());
-        wasi_constants(&mut linker)?;
-        linker.define_unknown_imports_as_traps(module)?;
-        linker.instantiate_async(store, module).await
-    }));
+    let initialized = runtime.block_on(wasmtime_wizer::Wizer::new().run(
+        &mut store,
+        core,
+        async |store, module: &Module| {
+            let mut linker = Linker::new(module.engine());
+            wasi_constants(&mut linker)?;
+            linker.define_unknown_imports_as_traps(module)?;
+            linker.instantiate_async(store, module).await
+        },
+    ));
     initialized.map_err(|error| anyhow!("failed to initialise the guest: {error:?}"))
 }
 
 /// Answers, while the guest initialises, what the adapter answers later.
 fn wasi_constants(linker: &mut Linker<()>) -> wasmtime::Result<()> {
     const WASI: &str = "wasi_snapshot_preview1";
-    linker.func_wrap(WASI, "random_get", |mut caller: Caller<'_, ()>, start: u32, length: u32| -> wasmtime::Result<i32> {
-        memory(&mut caller, start, length)?.fill(7);
-        Ok(0)
-    })?;
+    linker.func_wrap(
+        WASI,
+        "random_get",
+        |mut caller: Caller<'_, ()>, start: u32, length: u32| -> wasmtime::Result<i32> {
+            memory(&mut caller, start, length)?.fill(7);
+            Ok(0)
+        },
+    )?;
     linker.func_wrap(WASI, "environ_get", |_: u32, _: u32| 0)?;
-    linker.func_wrap(WASI, "environ_sizes_get", |mut caller: Caller<'_, ()>, count: u32, bytes: u32| -> wasmtime::Result<i32> {
-        memory(&mut caller, count, 4)?.fill(0);
-        memory(&mut caller, bytes, 4)?.fill(0);
-        Ok(0)
-    })?;
+    linker.func_wrap(
+        WASI,
+        "environ_sizes_get",
+        |mut caller: Caller<'_, ()>, count: u32, bytes: u32| -> wasmtime::Result<i32> {
+            memory(&mut caller, count, 4)?.fill(0);
+            memory(&mut caller, bytes, 4)?.fill(0);
+            Ok(0)
+        },
+    )?;
     Ok(())
 }
 

@@ -165,7 +165,9 @@ impl<R> Books<R> {
     ) -> Result<(), WorkflowError> {
         self.check_running()?;
         if prompt.is_empty() {
-            return Err(ErrorCode::InvalidArgument.error("agent() takes a prompt that is not empty").on("prompt"));
+            return Err(ErrorCode::InvalidArgument
+                .error("agent() takes a prompt that is not empty")
+                .on("prompt"));
         }
         let cap = self.limits.max_total_agents;
         if self.accepted >= cap {
@@ -185,7 +187,8 @@ impl<R> Books<R> {
         let label = options.label.clone().unwrap_or_else(|| default_label(&prompt));
         let phase = options.phase.as_deref().map(Arc::from).or_else(|| self.phase.clone());
         let request = AgentRequest { run_id: self.run_id.clone(), seq, prompt, options };
-        self.calls.insert(seq, Call { reply: Some(reply), label, phase, stage: Stage::Queued(Box::new(request)) });
+        self.calls
+            .insert(seq, Call { reply: Some(reply), label, phase, stage: Stage::Queued(Box::new(request)) });
         self.queue.push_back(seq);
         Ok(())
     }
@@ -330,13 +333,15 @@ impl<R> Books<R> {
             ChildEnd::Cancelled => (AgentOutcome::Cancelled, Ok(Reply::None)),
             ChildEnd::Broken(reason) => {
                 let reason = cut(&reason);
-                let message = format!("the provider broke while agent {seq} ({:?}) ran: {reason}", call.label);
+                let message =
+                    format!("the provider broke while agent {seq} ({:?}) ran: {reason}", call.label);
                 self.failures.push(AgentFailure { seq, label: call.label, reason });
                 (AgentOutcome::Failed, Err(ErrorCode::AgentResult.error(message)))
             }
         };
         if let Stage::Running(agent) = call.stage {
-            self.effects.push_back(Effect::Emit(EventKind::AgentEnd { agent: EndedAgent { agent, outcome } }));
+            self.effects
+                .push_back(Effect::Emit(EventKind::AgentEnd { agent: EndedAgent { agent, outcome } }));
         }
         if let Some(reply) = call.reply {
             self.effects.push_back(Effect::Answer(reply, answer));
@@ -396,9 +401,11 @@ impl<R> Books<R> {
         }
         let (value, stop_reason, error) = match self.terminal.take() {
             Some(Terminal::Completed(value)) => (value, StopReason::Completed, None),
-            Some(Terminal::Cancelled(error)) => (RawValue::NULL.into(), StopReason::Cancelled, Some(error)),
-            Some(Terminal::Failed(error)) => (RawValue::NULL.into(), StopReason::Error, Some(error)),
-            None => (RawValue::NULL.into(), StopReason::Error, None),
+            Some(Terminal::Cancelled(error)) => {
+                (RawValue::NULL.to_owned(), StopReason::Cancelled, Some(error))
+            }
+            Some(Terminal::Failed(error)) => (RawValue::NULL.to_owned(), StopReason::Error, Some(error)),
+            None => (RawValue::NULL.to_owned(), StopReason::Error, None),
         };
         let end = RunEnd { stop_reason, error: error.clone(), agents_started: self.accepted };
         self.effects.push_back(Effect::Emit(EventKind::End { result: end }));
@@ -427,3 +434,6 @@ fn cut(text: &str) -> String {
         Some((end, _)) => format!("{}…", &text[..end]),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,75 +1,101 @@
-//! The task of one child: starts it, waits for it, checks what it answers, and reports each step.
+//! The steps of one child: it starts, it ends. What a provider does on the way, panics included, becomes one of
+//! the ends that the books know.
 
 use std::any::Any;
-use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use fanfold_types::{ErrorCode, WorkflowError};
 use futures::FutureExt as _;
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use futures::future::BoxFuture;
+use serde_json::Value;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
 use super::books::{ChildEnd, Reply};
-use crate::schema::Validator;
-use crate::subagents::{AgentRequest, Answer, ChildError, Subagents};
+use crate::schema::Schema;
+use crate::subagents::{AgentRequest, Answer, Child, ChildError, StartError, Subagents};
 
-/// What a child's task tells the driver.
-#[derive(Debug)]
-pub(super) enum Report {
-    Started { seq: u32, child_id: String },
-    StartFailed { seq: u32, error: WorkflowError },
-    Ended { seq: u32, end: ChildEnd },
+/// What a child has done.
+pub(super) enum Step {
+    /// It runs. [`Started::end`] gives its other step.
+    Started(Started),
+    StartFailed {
+        seq: u32,
+        error: WorkflowError,
+    },
+    Ended {
+        seq: u32,
+        end: ChildEnd,
+    },
 }
 
-/// Runs one child. The slot is free again when this is done or dropped. Every path reports an end.
-pub(super) async fn run(
-    provider: Arc<dyn Subagents>,
+/// A child that runs.
+pub(super) struct Started {
+    pub(super) seq: u32,
+    child: Child,
+    schema: Option<Value>,
+    slot: OwnedSemaphorePermit,
+}
+
+/// Starts a child: the provider is called now, the future is its first step. The slot is free again when the
+/// child has ended or is dropped.
+pub(super) fn start(
+    provider: &dyn Subagents,
     request: AgentRequest,
     cancel: CancellationToken,
     slot: OwnedSemaphorePermit,
-    reports: mpsc::UnboundedSender<Report>,
-) {
+) -> BoxFuture<'static, Step> {
     let seq = request.seq;
     let schema = request.options.schema.clone();
-    // Nobody hears what a child of a finished run reports.
-    let report = |report| drop(reports.send(report));
+    let starting = catch_unwind(AssertUnwindSafe(|| provider.start(request, cancel)));
+    Box::pin(async move {
+        let started = match starting {
+            Ok(starting) => AssertUnwindSafe(starting).catch_unwind().await,
+            Err(panic) => Err(panic),
+        };
+        let reason = match started {
+            Ok(Ok(child)) if !child.id.is_empty() => {
+                return Step::Started(Started { seq, child, schema, slot });
+            }
+            Ok(Ok(_)) => "the provider gave it an empty id".to_owned(),
+            Ok(Err(StartError(reason))) => reason,
+            Err(panic) => format!("the provider panicked: {}", said(&*panic)),
+        };
+        let error = ErrorCode::AgentStart.error(format!("agent {seq} could not start: {reason}"));
+        Step::StartFailed { seq, error }
+    })
+}
 
-    let start = AssertUnwindSafe(async { provider.start(request, cancel).await });
-    let child = match start.catch_unwind().await {
-        Ok(Ok(child)) if !child.id.is_empty() => child,
-        Ok(Ok(_)) => {
-            let error = ErrorCode::AgentStart.error(format!("the provider gave agent {seq} an empty id"));
-            return report(Report::StartFailed { seq, error });
-        }
-        Ok(Err(error)) => {
-            let error = ErrorCode::AgentStart.error(format!("agent {seq} could not start: {error}"));
-            return report(Report::StartFailed { seq, error });
-        }
-        Err(panic) => {
-            let error = format!("agent {seq} could not start: the provider panicked: {}", said(&*panic));
-            return report(Report::StartFailed { seq, error: ErrorCode::AgentStart.error(error) });
-        }
-    };
-    report(Report::Started { seq, child_id: child.id });
-    let end = match AssertUnwindSafe(child.result).catch_unwind().await {
-        Ok(Ok(answer)) => check(answer, schema.as_ref()),
-        Ok(Err(ChildError::Failed(reason))) => ChildEnd::Failed(reason),
-        Ok(Err(ChildError::Cancelled)) => ChildEnd::Cancelled,
-        Ok(Err(ChildError::Broken(reason))) => ChildEnd::Broken(reason),
-        Err(panic) => ChildEnd::Broken(format!("the provider panicked: {}", said(&*panic))),
-    };
-    drop(slot);
-    report(Report::Ended { seq, end });
+impl Started {
+    pub(super) fn id(&self) -> &str {
+        &self.child.id
+    }
+
+    /// The child's last step.
+    pub(super) fn end(self) -> BoxFuture<'static, Step> {
+        let Self { seq, child, schema, slot } = self;
+        Box::pin(async move {
+            let end = match AssertUnwindSafe(child.result).catch_unwind().await {
+                Ok(Ok(answer)) => check(answer, schema.as_ref()),
+                Ok(Err(ChildError::Failed(reason))) => ChildEnd::Failed(reason),
+                Ok(Err(ChildError::Cancelled)) => ChildEnd::Cancelled,
+                Ok(Err(ChildError::Broken(reason))) => ChildEnd::Broken(reason),
+                Err(panic) => ChildEnd::Broken(format!("the provider panicked: {}", said(&*panic))),
+            };
+            drop(slot);
+            Step::Ended { seq, end }
+        })
+    }
 }
 
 /// A child that was asked for a value must give one that satisfies the schema, whatever the provider claims.
-fn check(answer: Answer, schema: Option<&serde_json::Value>) -> ChildEnd {
+fn check(answer: Answer, schema: Option<&Value>) -> ChildEnd {
     let Some(schema) = schema else { return ChildEnd::Completed(text_or_value(answer)) };
     let Some(value) = answer.structured else {
         return ChildEnd::Failed("the child gave no structured value, and the call has a schema".into());
     };
-    let violations = match Validator::new(schema) {
-        Ok(validator) => validator.violations(&value),
+    let violations = match Schema::new(schema) {
+        Ok(schema) => schema.violations(&value),
         Err(error) => return ChildEnd::Broken(error.to_string()),
     };
     if violations.is_empty() {

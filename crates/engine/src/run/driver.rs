@@ -6,14 +6,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fanfold_types::{ErrorCode, Event, Meta, RunResult, WorkflowError};
+use futures::StreamExt as _;
+use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
 use serde_json::value::RawValue;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
-use tokio::task::JoinSet;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::books::{Books, Effect, ScriptEnd};
-use super::child::{self, Report};
+use super::child::{self, Step};
 use super::handle::{Canceller, Run};
 use super::link::{Answerer, Link};
 use crate::bindings::fanfold::workflow::types as wit;
@@ -57,7 +59,7 @@ pub(crate) fn spawn(plan: Plan) -> Run {
         clock: plan.clock,
         newsroom,
         events: 0,
-        children: JoinSet::new(),
+        children: FuturesUnordered::new(),
         stop_children: CancellationToken::new(),
         limits: plan.limits,
     };
@@ -96,7 +98,8 @@ struct Driver {
     clock: Arc<dyn Fn() -> u64 + Send + Sync>,
     newsroom: Newsroom,
     events: u64,
-    children: JoinSet<()>,
+    /// The next step of every child. They run in the run's own task: in order, and dropped with it.
+    children: FuturesUnordered<BoxFuture<'static, Step>>,
     stop_children: CancellationToken,
     limits: Limits,
 }
@@ -114,10 +117,8 @@ impl Driver {
         cancelled_by: &[(CancellationToken, &'static str)],
     ) -> RunResult {
         let (limits, link) = (self.limits.clone(), self.link.clone());
-        let mut guest: Option<Guest> = Some(Box::pin(async move {
-            sandboxes.run(program, settings, &limits, link).await
-        }));
-        let (reporter, mut reports) = mpsc::unbounded_channel();
+        let mut guest: Option<Guest> =
+            Some(Box::pin(async move { sandboxes.run(program, settings, &limits, link).await }));
         let mut slot: Option<Slot> = None;
         // When patience ends, once the run is ending.
         let mut force_at: Option<Instant> = None;
@@ -144,7 +145,7 @@ impl Driver {
                 // Before the script's end, so that every call it made has been seen and started.
                 permit = wait(&mut slot) => {
                     slot = None;
-                    self.start_child(permit, &reporter);
+                    self.start_child(permit);
                 }
                 () = link.changed.notified() => {}
                 () = cancelled(canceller, cancelled_by), if force_at.is_none() => {
@@ -152,11 +153,11 @@ impl Driver {
                     link.stop.set();
                     force_at = Some(Instant::now() + self.limits.grace());
                 }
-                Some(report) = reports.recv() => self.hear(report),
+                Some(step) = self.children.next(), if !self.children.is_empty() => self.note(step),
                 (report, fuel) = wait(&mut guest) => {
                     guest = None;
                     fuel_used = fuel;
-                    self.start_ready(&mut slot, &reporter);
+                    self.start_ready(&mut slot);
                     self.script_ended(report);
                     force_at.get_or_insert_with(|| Instant::now() + self.limits.grace());
                 }
@@ -174,7 +175,7 @@ impl Driver {
         let mut result = link.books().close();
         result.fuel_used = fuel_used;
         self.carry_out();
-        // Dropped here, children that did not stop are aborted.
+        // Children that did not stop are dropped with the driver.
         result
     }
 
@@ -202,32 +203,32 @@ impl Driver {
         Box::pin(async move { slots.acquire_owned().await.ok() })
     }
 
-    fn start_child(&mut self, permit: Option<OwnedSemaphorePermit>, reporter: &mpsc::UnboundedSender<Report>) {
+    fn start_child(&self, permit: Option<OwnedSemaphorePermit>) {
         let Some(permit) = permit else { return };
         let Some(request) = self.link.books().start_next() else { return };
         let cancel = self.stop_children.child_token();
-        self.children.spawn(child::run(self.provider.clone(), request, cancel, permit, reporter.clone()));
+        self.children.push(child::start(&*self.provider, request, cancel, permit));
     }
 
     /// Starts what the script called just before it ended and there is room for.
-    fn start_ready(&mut self, slot: &mut Option<Slot>, reporter: &mpsc::UnboundedSender<Report>) {
+    fn start_ready(&self, slot: &mut Option<Slot>) {
         *slot = None;
         while self.link.books().wants_slot() {
             let Ok(permit) = self.slots.clone().try_acquire_owned() else { return };
-            self.start_child(Some(permit), reporter);
+            self.start_child(Some(permit));
         }
     }
 
-    fn hear(&mut self, report: Report) {
+    fn note(&self, step: Step) {
         let mut books = self.link.books();
-        match report {
-            Report::Started { seq, child_id } => books.child_started(seq, child_id),
-            Report::StartFailed { seq, error } => books.start_failed(seq, error),
-            Report::Ended { seq, end } => books.child_ended(seq, end),
+        match step {
+            Step::Started(started) => {
+                books.child_started(started.seq, started.id().to_owned());
+                self.children.push(started.end());
+            }
+            Step::StartFailed { seq, error } => books.start_failed(seq, error),
+            Step::Ended { seq, end } => books.child_ended(seq, end),
         }
-        drop(books);
-        // Finished tasks are let go of.
-        while self.children.try_join_next().is_some() {}
     }
 
     fn script_ended(&mut self, report: Result<wit::Report, WorkflowError>) {
@@ -261,7 +262,10 @@ impl Driver {
             }
             Err(failure) => {
                 let mut error = self.script.thrown(&failure.message);
-                error.code = failure.code.as_deref().map(|code| ErrorCode::from_wire(code).unwrap_or(ErrorCode::Internal));
+                error.code = failure
+                    .code
+                    .as_deref()
+                    .map(|code| ErrorCode::from_wire(code).unwrap_or(ErrorCode::Internal));
                 error.path = failure.path;
                 if error.code.is_some() {
                     // Its place is told; the stack is for errors of the script's own.

@@ -45,7 +45,9 @@ impl Link {
             let mut books = self.books();
             books.call(prompt, options, bytes, sender)?;
             for hint in ignored {
-                books.warn(&format!("agent() option {hint:?} is ignored: this run's provider does not honour it"));
+                books.warn(&format!(
+                    "agent() option {hint:?} is ignored: this run's provider does not honour it"
+                ));
             }
         }
         self.changed.notify_one();

@@ -3,7 +3,7 @@
 //! - [`books`]: the state machine that decides everything
 //! - [`link`]: how the guest reaches it
 //! - [`driver`]: the task that carries its decisions out
-//! - [`child`]: the task of one child
+//! - [`child`]: the steps of one child
 //! - [`handle`]: what the host holds of it
 
 mod books;

@@ -1,0 +1,118 @@
+//! A process with all that it starts: told to end together, and never left behind.
+
+use std::io;
+use std::process::{ExitStatus, Stdio};
+
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+
+/// A running process, on Unix with its process group. Dropping it kills them.
+///
+/// On Unix the process is waited for last, after every signal to its group: as long as it is not, its id
+/// cannot pass to a stranger.
+#[derive(Debug)]
+pub(super) struct Process {
+    leader: Child,
+    #[cfg(unix)]
+    some_child_ended: tokio::signal::unix::Signal,
+}
+
+/// The ends of its pipes.
+#[derive(Debug)]
+pub(super) struct Pipes {
+    pub(super) stdin: Option<ChildStdin>,
+    pub(super) stdout: Option<ChildStdout>,
+    pub(super) stderr: Option<ChildStderr>,
+}
+
+impl Process {
+    /// Starts a process with all three streams piped.
+    pub(super) fn spawn(command: &mut Command) -> io::Result<(Self, Pipes)> {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        #[cfg(unix)]
+        command.process_group(0);
+        #[cfg(unix)]
+        let some_child_ended = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::child())?;
+        let mut leader = command.spawn()?;
+        let pipes =
+            Pipes { stdin: leader.stdin.take(), stdout: leader.stdout.take(), stderr: leader.stderr.take() };
+        let process = Self {
+            leader,
+            #[cfg(unix)]
+            some_child_ended,
+        };
+        Ok((process, pipes))
+    }
+
+    /// Its id, until [`finish`](Self::finish) was awaited.
+    pub(super) fn id(&self) -> Option<u32> {
+        self.leader.id()
+    }
+
+    /// Ends what is left of it and gives the status of the process itself.
+    pub(super) async fn finish(mut self) -> io::Result<ExitStatus> {
+        self.kill();
+        self.leader.wait().await
+    }
+}
+
+#[cfg(unix)]
+impl Process {
+    /// Returns once the process itself has ended; others of its group may be running.
+    pub(super) async fn ended(&mut self) {
+        // The listener is older than the process, so that no end falls between the look and the wait.
+        while self.runs() && self.some_child_ended.recv().await.is_some() {}
+    }
+
+    /// Asks the group to end.
+    pub(super) fn terminate(&mut self) {
+        self.signal(rustix::process::Signal::TERM);
+    }
+
+    fn kill(&mut self) {
+        self.signal(rustix::process::Signal::KILL);
+    }
+
+    fn runs(&self) -> bool {
+        use rustix::process::{WaitId, WaitIdOptions, waitid};
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        self.group().is_some_and(|leader| matches!(waitid(WaitId::Pid(leader), look), Ok(None)))
+    }
+
+    fn signal(&self, signal: rustix::process::Signal) {
+        if let Some(group) = self.group() {
+            // It may be gone; that is what is wanted.
+            let _ = rustix::process::kill_process_group(group, signal);
+        }
+    }
+
+    /// The group's id, which is that of the process that leads it. None once that was waited for.
+    fn group(&self) -> Option<rustix::process::Pid> {
+        rustix::process::Pid::from_raw(i32::try_from(self.id()?).ok()?)
+    }
+}
+
+#[cfg(not(unix))]
+impl Process {
+    /// Returns once the process has ended.
+    pub(super) async fn ended(&mut self) {
+        // Its status is told again by `finish`.
+        let _ = self.leader.wait().await;
+    }
+
+    /// Ends the process: there is no way to ask it.
+    pub(super) fn terminate(&mut self) {
+        self.kill();
+    }
+
+    fn kill(&mut self) {
+        // It may be gone; that is what is wanted.
+        let _ = self.leader.start_kill();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // The process itself is waited for by tokio, in the background.
+        self.kill();
+    }
+}

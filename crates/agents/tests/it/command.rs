@@ -1,0 +1,28 @@
+//! The command provider against real processes.
+
+mod answers;
+mod ends;
+mod schemas;
+mod starts;
+
+use fanfold::{AgentRequest, Answer, CancellationToken, ChildError, Subagents as _};
+use fanfold_agents::Command;
+
+/// A provider that runs a shell script.
+fn sh(script: &str) -> Command {
+    Command::new(["sh", "-c", script]).unwrap()
+}
+
+/// Runs a child to its end.
+async fn run(command: &Command, request: AgentRequest) -> Result<Answer, ChildError> {
+    command.start(request, CancellationToken::new()).await.unwrap().result.await
+}
+
+/// The text that a script answers.
+async fn say(script: &str) -> String {
+    run(&sh(script), AgentRequest::new("prompt")).await.unwrap().text
+}
+
+fn failed<T>(diagnostic: &str) -> Result<T, ChildError> {
+    Err(ChildError::failed(diagnostic))
+}

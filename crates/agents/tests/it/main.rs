@@ -1,0 +1,7 @@
+//! The providers as an engine uses them.
+
+#[cfg(test)]
+#[cfg(unix)]
+mod command;
+#[cfg(test)]
+mod scripted;

@@ -1,0 +1,108 @@
+//! Runs for tests, told event by event, with a clock that only moves when told.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use fanfold::{
+    Agent, AgentFailure, AgentOutcome, EndedAgent, Event, EventKind, Meta, Phase, RunEnd, RunResult,
+    StopReason,
+};
+
+use super::tree::Tree;
+
+/// A run, and everything it has told.
+pub(crate) struct Run {
+    pub(crate) events: Vec<Event>,
+    now: u64,
+    agents: Vec<Arc<Agent>>,
+}
+
+/// Metadata with planned phases.
+pub(crate) fn planned(name: &str, phases: &[&str]) -> Meta {
+    let phase = |title: &&str| Phase { title: title.to_string(), detail: None, provider: None, model: None };
+    Meta {
+        phases: Some(phases.iter().map(phase).collect()),
+        ..Meta::new(name, "Reviews files through several lenses")
+    }
+}
+
+impl Run {
+    /// A run that has begun at time zero.
+    pub(crate) fn of(meta: Meta) -> Self {
+        let mut run = Self { events: Vec::new(), now: 0, agents: Vec::new() };
+        run.tell(EventKind::Start { meta: meta.into() });
+        run
+    }
+
+    pub(crate) fn tree(&self) -> Tree {
+        let mut tree = Tree::default();
+        self.events.iter().for_each(|event| tree.event(event));
+        tree
+    }
+
+    pub(crate) fn at(&mut self, now: u64) -> &mut Self {
+        self.now = now;
+        self
+    }
+
+    pub(crate) fn phase(&mut self, title: &str) -> &mut Self {
+        self.tell(EventKind::Phase { title: title.into() })
+    }
+
+    pub(crate) fn log(&mut self, message: &str) -> &mut Self {
+        self.tell(EventKind::Log { message: message.into() })
+    }
+
+    /// Starts an agent in a phase; an empty one is none.
+    pub(crate) fn agent(&mut self, seq: u32, label: &str, phase: &str) -> &mut Self {
+        let phase = (!phase.is_empty()).then(|| phase.into());
+        let agent = Arc::new(Agent { seq, label: label.into(), phase, child_id: format!("child-{seq}") });
+        self.agents.push(agent.clone());
+        self.tell(EventKind::AgentStart { agent })
+    }
+
+    pub(crate) fn agents(&mut self, seqs: RangeInclusive<u32>, phase: &str) -> &mut Self {
+        for seq in seqs {
+            self.agent(seq, &format!("check file {seq}"), phase);
+        }
+        self
+    }
+
+    pub(crate) fn ends(&mut self, seq: u32, outcome: AgentOutcome) -> &mut Self {
+        let stranger = || Arc::new(Agent { seq, label: "?".into(), phase: None, child_id: "?".into() });
+        let agent = self.agents.iter().find(|agent| agent.seq == seq).cloned().unwrap_or_else(stranger);
+        self.tell(EventKind::AgentEnd { agent: EndedAgent { agent, outcome } })
+    }
+
+    pub(crate) fn completed(&mut self) -> RunResult {
+        self.finish(RunResult::new(StopReason::Completed, None))
+    }
+
+    /// Ends the run with this result and a reason for every agent that did not complete.
+    pub(crate) fn finish(&mut self, mut result: RunResult) -> RunResult {
+        let ends = self.events.iter().filter_map(|event| match &event.kind {
+            EventKind::AgentEnd { agent } if agent.outcome != AgentOutcome::Completed => Some(&agent.agent),
+            _ => None,
+        });
+        let failure = |agent: &Arc<Agent>| AgentFailure {
+            seq: agent.seq,
+            label: agent.label.clone(),
+            reason: format!("the model refused {}\nand would say no more", agent.label),
+        };
+        result.failures = ends.map(failure).collect();
+        result.agents_started = self.agents.len().try_into().unwrap();
+        let end = RunEnd {
+            stop_reason: result.stop_reason,
+            error: result.error.clone(),
+            agents_started: result.agents_started,
+        };
+        self.tell(EventKind::End { result: end });
+        result
+    }
+
+    fn tell(&mut self, kind: EventKind) -> &mut Self {
+        let n = self.events.len() as u64 + 1;
+        self.events.push(Event { kind, id: "run-1".into(), n, at: self.now });
+        self
+    }
+}

@@ -1,0 +1,72 @@
+//! The last picture of a run: what stays when everything is over.
+
+use anstyle::Style;
+use fanfold::{AgentOutcome, RunResult, StopReason};
+
+use super::frame::phase_row;
+use super::palette::{Mark, Palette};
+use super::row::{Pieces, Row, counted};
+use super::text;
+use super::tree::{Item, Tree};
+
+/// Phases and failures that are listed. The lines of the other display (`plain`) have them all.
+const MAX_LISTED: usize = 30;
+/// Columns of a reason. Some are whole pages.
+const MAX_REASON: usize = 500;
+
+/// Draws the end of a run, or of a display that was told to stop before it. The lines stay, so they may be of
+/// any length: the terminal wraps them.
+pub(crate) fn summary(tree: &Tree, result: Option<&RunResult>, now: u64, palette: &Palette) -> Vec<String> {
+    let mut lines: Vec<String> =
+        tree.phases.iter().take(MAX_LISTED).map(|phase| phase_row(phase, usize::MAX, now, palette)).collect();
+    let more = |lines: &mut Vec<String>, all: usize, what: &str| {
+        if all > MAX_LISTED {
+            let faint = palette.faint;
+            lines.push(format!("{faint}… and {} more {what}{faint:#}", all - MAX_LISTED));
+        }
+    };
+    more(&mut lines, tree.phases.len(), "phases");
+    if let Some(result) = result {
+        let failed = failures(tree, result);
+        lines.extend(failed.iter().take(MAX_LISTED).map(|(agent, reason)| {
+            let (style, mark) = palette.mark(Mark::Failed, now);
+            let reason = text::line(reason);
+            let reason = text::cut(&reason, MAX_REASON);
+            format!("{style}{mark}{style:#} {}: {reason}", agent.label)
+        }));
+        more(&mut lines, failed.len(), "failed agents");
+    }
+    lines.push(verdict(tree, result, now, palette));
+    lines
+}
+
+/// Agents that failed, and why; those that were only told to stop are no news.
+pub(crate) fn failures<'a>(tree: &'a Tree, result: &'a RunResult) -> Vec<(&'a Item, &'a str)> {
+    let failures = result.failures.iter().filter_map(|failure| Some((tree.agent(failure.seq)?, failure)));
+    failures
+        .filter(|(agent, _)| !matches!(agent.end, Some((AgentOutcome::Cancelled, _))))
+        .map(|(agent, failure)| (agent, &*failure.reason))
+        .collect()
+}
+
+/// How the run ended: its mark, the word for it and the error's code.
+pub(crate) fn ending(result: Option<&RunResult>) -> (Mark, String) {
+    match result.map(|result| (result.stop_reason, result.error.as_ref().and_then(|error| error.code))) {
+        None => (Mark::Cancelled, "stopped".into()),
+        Some((StopReason::Completed, _)) => (Mark::Completed, "completed".into()),
+        Some((StopReason::Cancelled, _)) => (Mark::Cancelled, "cancelled".into()),
+        Some((StopReason::Error, None)) => (Mark::Failed, "failed".into()),
+        Some((StopReason::Error, Some(code))) => (Mark::Failed, format!("failed ({code})")),
+    }
+}
+
+fn verdict(tree: &Tree, result: Option<&RunResult>, now: u64, palette: &Palette) -> String {
+    let (mark, word) = ending(result);
+    let mark = palette.mark(mark, now);
+    let mut facts = Pieces::default();
+    facts.add(mark.0, word);
+    facts.add(Style::new(), counted(tree.tally.started(), "agent"));
+    facts.add_troubles(&tree.tally, palette);
+    facts.add(palette.faint, text::span(tree.elapsed(now)));
+    Row::new(usize::MAX).mark(mark).pieces(&facts, palette).finish()
+}

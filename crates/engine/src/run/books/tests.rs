@@ -1,0 +1,398 @@
+//! The books, driven event by event: no sandbox, no runtime, no time.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fanfold_types::{RecordChecker, SessionRecord};
+use proptest::prelude::*;
+
+use super::*;
+
+/// Books with what they have decided so far.
+struct Test {
+    books: Books<u32>,
+    events: Vec<EventKind>,
+    answers: BTreeMap<u32, Result<Reply, WorkflowError>>,
+    warnings: Vec<Arc<str>>,
+    stopped: bool,
+}
+
+impl Test {
+    fn new() -> Self {
+        Self::with(Limits::default())
+    }
+
+    fn with(limits: Limits) -> Self {
+        let books = Books::open("r".into(), Arc::new(Meta::new("m", "d")), limits);
+        Self { books, events: Vec::new(), answers: BTreeMap::new(), warnings: Vec::new(), stopped: false }
+    }
+
+    /// Calls `agent()`; the prompt's number is the reply's.
+    fn call(&mut self, n: u32) -> Result<(), WorkflowError> {
+        self.books.call(format!("p{n}"), AgentOptions::default(), 10, n)
+    }
+
+    fn start(&mut self) -> Option<u32> {
+        self.books.start_next().map(|request| request.seq)
+    }
+
+    fn started(&mut self, seq: u32) {
+        self.books.child_started(seq, format!("c{seq}"));
+    }
+
+    fn returns(&mut self, value: &str) {
+        let outcome = Ok(RawValue::from_string(value.to_owned()).unwrap());
+        self.books.script_ended(ScriptEnd { outcome, never_awaited: 0, unhandled_rejections: Vec::new() });
+    }
+
+    fn throws(&mut self, code: ErrorCode) {
+        self.books.script_ended(ScriptEnd::stopped(code.error("e")));
+    }
+
+    fn carry_out(&mut self) {
+        while let Some(effect) = self.books.next_effect() {
+            match effect {
+                Effect::Emit(kind) => self.events.push(kind),
+                Effect::Warn(warning) => self.warnings.push(warning),
+                Effect::Answer(to, answer) => {
+                    assert!(self.answers.insert(to, answer).is_none(), "call {to} is answered twice");
+                }
+                Effect::StopChildren => self.stopped = true,
+            }
+        }
+    }
+
+    fn close(&mut self) -> RunResult {
+        let result = self.books.close();
+        self.carry_out();
+        result
+    }
+
+    /// The events in short: `start`, `phase t`, `log m`, `+1`, `-1 completed`, `end`.
+    fn story(&mut self) -> Vec<String> {
+        self.carry_out();
+        self.events
+            .iter()
+            .map(|event| match event {
+                EventKind::Start { .. } => "start".into(),
+                EventKind::Phase { title } => format!("phase {title}"),
+                EventKind::Log { message } => format!("log {message}"),
+                EventKind::AgentStart { agent } => format!("+{}", agent.seq),
+                EventKind::AgentEnd { agent } => {
+                    format!("-{} {:?}", agent.agent.seq, agent.outcome).to_lowercase()
+                }
+                EventKind::End { result } => format!("end {:?}", result.stop_reason).to_lowercase(),
+                other => format!("{other:?}"),
+            })
+            .collect()
+    }
+}
+
+fn text(text: &str) -> ChildEnd {
+    ChildEnd::Completed(Reply::Text(text.into()))
+}
+
+#[test]
+fn a_run_is_told_from_start_to_end() {
+    let mut test = Test::new();
+    test.books.phase("one").unwrap();
+    test.call(1).unwrap();
+    assert_eq!(test.start(), Some(1));
+    test.started(1);
+    test.books.log("hello".into()).unwrap();
+    test.books.child_ended(1, text("a"));
+    test.returns("42");
+    assert!(test.books.is_done());
+    let result = test.close();
+    assert_eq!(
+        (result.stop_reason, result.value.get(), result.agents_started),
+        (StopReason::Completed, "42", 1)
+    );
+    assert_eq!(test.answers[&1], Ok(Reply::Text("a".into())));
+    assert_eq!(test.story(), ["start", "phase one", "+1", "log hello", "-1 completed", "end completed"]);
+}
+
+#[test]
+fn calls_start_in_order_and_belong_to_the_phase_they_were_made_in() {
+    let mut test = Test::new();
+    test.call(1).unwrap();
+    test.books.phase("two").unwrap();
+    test.call(2).unwrap();
+    let options =
+        AgentOptions { phase: Some("own".into()), label: Some("L".into()), ..AgentOptions::default() };
+    test.books.call("p".into(), options, 1, 3).unwrap();
+    for seq in 1..=3 {
+        assert_eq!(test.start(), Some(seq));
+        test.started(seq);
+    }
+    assert!(!test.books.wants_slot());
+    test.carry_out();
+    let agents: Vec<_> = test
+        .events
+        .iter()
+        .filter_map(|event| match event {
+            EventKind::AgentStart { agent } => Some((agent.label.as_str(), agent.phase.as_deref())),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(agents, [("p1", None), ("p2", Some("two")), ("L", Some("own"))]);
+}
+
+#[test]
+fn the_default_label_is_the_first_line_cut_to_48_characters() {
+    assert_eq!(default_label("one\ntwo"), "one");
+    assert_eq!(default_label(&"é".repeat(48)), "é".repeat(48));
+    assert_eq!(default_label(&format!("{}🌍🌍", "a".repeat(47))), format!("{}…", "a".repeat(47)));
+    assert_eq!(default_label("\nx"), "");
+}
+
+#[test]
+fn caps_refuse_calls_that_then_never_start() {
+    let limits = Limits { max_total_agents: 2, max_request_bytes: 25, ..Limits::default() };
+    let mut test = Test::with(limits);
+    assert_eq!(
+        test.books.call(String::new(), AgentOptions::default(), 0, 0).unwrap_err().code,
+        Some(ErrorCode::InvalidArgument)
+    );
+    test.call(1).unwrap();
+    let error = test.books.call("p".into(), AgentOptions::default(), 16, 9).unwrap_err();
+    assert_eq!(error.code, Some(ErrorCode::OutputLimit));
+    test.call(2).unwrap();
+    assert_eq!(test.call(3).unwrap_err().code, Some(ErrorCode::AgentCap));
+    assert_eq!((test.start(), test.start(), test.start()), (Some(1), Some(2), None));
+    assert_eq!(test.close().agents_started, 2);
+}
+
+#[test]
+fn narration_is_bounded_in_number_and_size() {
+    let mut test =
+        Test::with(Limits { max_narration_events: 3, max_narration_bytes: 10, ..Limits::default() });
+    assert_eq!(test.books.phase("").unwrap_err().code, Some(ErrorCode::InvalidArgument));
+    test.books.log(String::new()).unwrap();
+    test.books.phase("12345").unwrap();
+    assert_eq!(test.books.log("123456".into()).unwrap_err().code, Some(ErrorCode::OutputLimit));
+    test.books.log("12345".into()).unwrap();
+    assert_eq!(test.books.log(String::new()).unwrap_err().code, Some(ErrorCode::OutputLimit));
+    assert_eq!(test.story(), ["start", "log ", "phase 12345", "log 12345"]);
+}
+
+#[test]
+fn a_start_that_fails_is_told_to_the_script_alone() {
+    let mut test = Test::new();
+    test.call(1).unwrap();
+    test.start();
+    test.books.start_failed(1, ErrorCode::AgentStart.error("no"));
+    test.throws(ErrorCode::AgentStart);
+    assert_eq!(test.close().agents_started, 1);
+    assert_eq!(test.answers[&1].as_ref().unwrap_err().code, Some(ErrorCode::AgentStart));
+    assert_eq!(test.story(), ["start", "end error"]);
+}
+
+#[test]
+fn failures_are_listed_with_their_reasons() {
+    let mut test = Test::new();
+    for n in 1..=3 {
+        test.call(n).unwrap();
+        test.start();
+        test.started(n);
+    }
+    test.books.child_ended(2, ChildEnd::Failed("bad".into()));
+    test.books.child_ended(1, ChildEnd::Broken("x".repeat(10_000)));
+    test.books.child_ended(3, ChildEnd::Cancelled);
+    test.returns("[]");
+    let result = test.close();
+    let failures: Vec<_> =
+        result.failures.iter().map(|f| (f.seq, f.label.as_str(), f.reason.len())).collect();
+    assert_eq!(failures, [(2, "p2", 3), (1, "p1", TEXT_CHARS + '…'.len_utf8())]);
+    assert_eq!(test.answers[&2], Ok(Reply::None));
+    assert_eq!(test.answers[&1].as_ref().unwrap_err().code, Some(ErrorCode::AgentResult));
+    assert_eq!(test.answers[&3], Ok(Reply::None));
+}
+
+#[test]
+fn a_cancelled_run_never_reports_completed() {
+    let mut test = Test::new();
+    for n in 1..=3 {
+        test.call(n).unwrap();
+    }
+    for seq in 1..=2 {
+        test.start();
+        test.started(seq);
+    }
+    test.books.cancel("first");
+    test.books.cancel("second");
+    test.carry_out();
+    assert!(test.stopped);
+    for n in 1..=3 {
+        assert_eq!(test.answers[&n].as_ref().unwrap_err().message, "first");
+    }
+    assert_eq!(test.start(), None, "what has not started never will");
+    assert_eq!(test.call(4).unwrap_err().code, Some(ErrorCode::Cancelled));
+    assert_eq!(test.books.log("x".into()).unwrap_err().code, Some(ErrorCode::Cancelled));
+    test.books.child_ended(1, text("just made it"));
+    test.books.child_ended(2, ChildEnd::Failed("killed".into()));
+    test.returns("1");
+    assert!(test.books.is_done());
+    let result = test.close();
+    assert_eq!((result.stop_reason, result.value.get()), (StopReason::Cancelled, "null"));
+    assert_eq!(result.error.unwrap().message, "first");
+    assert!(result.failures.is_empty(), "being told to stop is no failure");
+    assert_eq!(test.story(), ["start", "+1", "+2", "-1 completed", "-2 cancelled", "end cancelled"]);
+}
+
+#[test]
+fn cancelling_after_the_script_ended_changes_nothing() {
+    let mut test = Test::new();
+    test.call(1).unwrap();
+    test.start();
+    test.started(1);
+    test.returns("1");
+    assert!(!test.books.is_done(), "the child is awaited");
+    test.books.cancel("late");
+    test.books.child_ended(1, ChildEnd::Cancelled);
+    assert!(test.books.is_done());
+    assert_eq!(test.close().stop_reason, StopReason::Completed);
+    assert_eq!(test.story(), ["start", "+1", "-1 cancelled", "end completed"]);
+}
+
+#[test]
+fn a_child_that_starts_after_the_cancellation_is_not_announced() {
+    let mut test = Test::new();
+    test.call(1).unwrap();
+    test.start();
+    test.books.cancel("c");
+    test.started(1);
+    test.books.child_ended(1, text("a"));
+    test.throws(ErrorCode::Cancelled);
+    test.close();
+    assert_eq!(test.story(), ["start", "end cancelled"]);
+}
+
+#[test]
+fn a_child_that_starts_after_the_script_ended_is_announced_and_paired() {
+    let mut test = Test::new();
+    test.call(1).unwrap();
+    test.start();
+    test.returns("1");
+    test.started(1);
+    test.close();
+    assert_eq!(test.story(), ["start", "+1", "-1 cancelled", "end completed"]);
+}
+
+#[test]
+fn what_a_person_should_know_is_said_once() {
+    let mut test = Test::new();
+    test.books.warn("w");
+    test.books.warn("w");
+    let outcome = Ok(RawValue::NULL.to_owned());
+    test.books.script_ended(ScriptEnd {
+        outcome,
+        never_awaited: 1,
+        unhandled_rejections: vec!["Error: x".into()],
+    });
+    let result = test.close();
+    assert_eq!(
+        result.warnings,
+        ["w", "1 agent() call was never awaited: its answer is lost", "unhandled rejection: Error: x"]
+    );
+    assert_eq!(test.warnings.len(), 3);
+    assert_eq!(result.never_awaited, 1);
+}
+
+/// Something that a script, a child, a provider or a caller does. Numbers are taken modulo what exists.
+#[derive(Clone, Debug)]
+enum Action {
+    Call,
+    Phase,
+    Log,
+    Slot,
+    Started(u32),
+    StartFailed(u32),
+    Ended(u32, ChildEnd),
+    Cancel,
+    Return,
+    Throw,
+}
+
+fn action() -> impl Strategy<Value = Action> {
+    let seq = 0u32..6;
+    prop_oneof![
+        4 => Just(Action::Call),
+        1 => Just(Action::Phase),
+        1 => Just(Action::Log),
+        4 => Just(Action::Slot),
+        4 => seq.clone().prop_map(Action::Started),
+        1 => seq.clone().prop_map(Action::StartFailed),
+        2 => seq.clone().prop_map(|seq| Action::Ended(seq, text("a"))),
+        1 => seq.clone().prop_map(|seq| Action::Ended(seq, ChildEnd::Failed("f".into()))),
+        1 => seq.clone().prop_map(|seq| Action::Ended(seq, ChildEnd::Broken("b".into()))),
+        1 => seq.prop_map(|seq| Action::Ended(seq, ChildEnd::Cancelled)),
+        1 => Just(Action::Cancel),
+        1 => Just(Action::Return),
+        1 => Just(Action::Throw),
+    ]
+}
+
+proptest! {
+    /// Whatever happens, in whatever order: the story is legal, and there is one end.
+    #[test]
+    fn every_interleaving_leaves_legal_books(actions in prop::collection::vec(action(), 0..60)) {
+        let mut test = Test::with(Limits { max_total_agents: 5, ..Limits::default() });
+        let (mut next, mut first_end, mut accepted) = (0, None, BTreeSet::new());
+        for action in actions {
+            match action {
+                Action::Call => {
+                    next += 1;
+                    if test.call(next).is_ok() {
+                        accepted.insert(next);
+                    }
+                }
+                Action::Phase => drop(test.books.phase("p")),
+                Action::Log => drop(test.books.log("l".into())),
+                Action::Slot => drop(test.start()),
+                Action::Started(seq) => test.started(seq),
+                Action::StartFailed(seq) => test.books.start_failed(seq, ErrorCode::AgentStart.error("s")),
+                // An executor reports the end of what it started alone.
+                Action::Ended(seq, end) => {
+                    if matches!(test.books.calls.get(&seq), Some(call) if matches!(call.stage, Stage::Running(_) | Stage::Unannounced)) {
+                        test.books.child_ended(seq, end);
+                    }
+                }
+                Action::Cancel => { first_end.get_or_insert(StopReason::Cancelled); test.books.cancel("c"); }
+                Action::Return => { first_end.get_or_insert(StopReason::Completed); test.returns("1"); }
+                Action::Throw => { first_end.get_or_insert(StopReason::Error); test.throws(ErrorCode::TimeLimit); }
+            }
+        }
+        let result = test.close();
+        prop_assert_eq!(result.stop_reason, first_end.unwrap_or(StopReason::Error));
+        prop_assert_eq!(result.error.is_some(), result.stop_reason != StopReason::Completed);
+        prop_assert_eq!(result.agents_started as usize, accepted.len());
+        prop_assert!(test.books.is_done());
+
+        // First, last, once.
+        let story = test.story();
+        prop_assert_eq!(&story[0], "start");
+        prop_assert_eq!(story.iter().filter(|line| line.starts_with("end ") || *line == "start").count(), 2);
+        prop_assert!(story[story.len() - 1].starts_with("end "));
+        // The record checker knows the rules of pairing.
+        let mut checker = RecordChecker::default();
+        for event in &test.events {
+            let run_id = "r".to_owned();
+            let record = match event {
+                EventKind::Start { .. } => SessionRecord::RunStart { run_id, name: "m".into() },
+                EventKind::AgentStart { agent } => SessionRecord::AgentStart {
+                    run_id, seq: agent.seq.into(), label: agent.label.clone(), phase: None, child_id: agent.child_id.clone(),
+                },
+                EventKind::AgentEnd { agent } => SessionRecord::AgentEnd { run_id, seq: agent.agent.seq.into(), outcome: agent.outcome },
+                EventKind::End { result } => SessionRecord::RunEnd { run_id, stop_reason: result.stop_reason },
+                _ => continue,
+            };
+            prop_assert_eq!(checker.check(&record), Ok(()));
+        }
+        // Nothing but ends after a cancellation.
+        if result.stop_reason == StopReason::Cancelled {
+            for n in &accepted {
+                prop_assert!(test.answers.contains_key(n), "call {} waits for ever", n);
+            }
+        }
+    }
+}

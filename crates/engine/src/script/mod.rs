@@ -1,0 +1,151 @@
+//! The author's text on the host: what is done with it before and after the sandbox.
+//!
+//! Everything here is a pure function of the text. Nothing here parses JavaScript as a whole: QuickJS, in the
+//! sandbox, decides what a script is, and this module only reads its metadata, gives places their numbers and
+//! finds better words for errors.
+//!
+//! # Layout
+//! - `mod`: [`Script`], from text to what the sandbox is given
+//! - `header`: the `export const meta = {…}` that a script may begin with
+//! - `literal`: JavaScript literals as JSON, without running anything
+//! - `source`: lines and columns of the author's text
+//! - `stack`: thrown errors, with the author's lines and columns
+//! - `excerpt`: a line of the text with a mark under a place
+//! - `hint`: syntax errors in better words; `typescript` recognises TypeScript for it
+//! - `lex`, `string`, `tokens`: the text as characters, as values and as tokens, for all of the above
+//! - `words`: pieces of messages
+
+mod excerpt;
+mod header;
+mod hint;
+mod lex;
+mod literal;
+mod source;
+mod stack;
+mod string;
+#[cfg(test)]
+mod tests;
+mod tokens;
+mod typescript;
+mod words;
+
+use std::ops::Range;
+
+use fanfold_types::{ErrorCode, Meta, WorkflowError};
+
+use header::Header;
+use source::Source;
+
+/// How a script's metadata is given, which decides what globals the script has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Dialect {
+    /// The metadata stands beside the script.
+    Body,
+    /// The script begins with `export const meta = {…}`. It additionally gets `console`, timers and `URL`.
+    Header,
+}
+
+/// A script whose metadata is known.
+///
+/// Lines end with `\n`, `\r\n` or `\r` and count from 1; columns are characters (Unicode scalar values) and
+/// count from 1, without the byte order mark that the text may begin with.
+#[derive(Clone, Debug)]
+pub struct Script {
+    /// What the script says it is, or what was said of it.
+    pub meta: Meta,
+    /// What the sandbox compiles: the text, with spaces in place of the byte order mark, the `#!` line and the
+    /// header, so that every byte is where the author put it. All its lines end with `\n` or `\r\n`.
+    pub body: String,
+    /// How the metadata was given.
+    pub dialect: Dialect,
+    source: Source,
+}
+
+impl Script {
+    /// Whether a script begins with a header, be it a valid one or not: then the script names itself, and a
+    /// caller need not make up metadata for it.
+    pub fn has_header(text: &str) -> bool {
+        header::begins(text)
+    }
+
+    /// Reads a script whose metadata stands beside it, in its header, or in both.
+    ///
+    /// # Errors
+    /// `META_INVALID` when there is no metadata, it is not what [`Meta`] asks for, the header is not a plain
+    /// literal, or header and `meta` differ. `SCRIPT_PARSE` when the text is Markdown. Any other text is taken:
+    /// whether it is JavaScript is for the sandbox to find out.
+    pub fn read(text: &str, meta: Option<Meta>) -> Result<Self, WorkflowError> {
+        let source = Source::new(text);
+        if let Some(fence) = header::markdown_fence(text) {
+            let message = "the script is wrapped in a Markdown code fence; pass the code alone, without the \
+                           lines of backquotes around it";
+            return Err(source.error(ErrorCode::ScriptParse, fence, message));
+        }
+        if let Some(meta) = &meta {
+            meta.validate()?;
+        }
+        let header = header::read(&source)?;
+        let (meta, dialect) = match (meta, &header) {
+            (None, None) => return Err(header::missing(&source)),
+            (Some(meta), None) => (meta, Dialect::Body),
+            (None, Some(header)) => (header.meta.clone(), Dialect::Header),
+            (Some(meta), Some(header)) => {
+                header.check_same(&source, &meta)?;
+                (meta, Dialect::Header)
+            }
+        };
+        let body = blanked(text, header::opening(text), header.as_ref().map(Header::span));
+        Ok(Self { meta, body, dialect, source })
+    }
+
+    /// The column in characters of a column in bytes, both from 1. A column that the line does not have becomes
+    /// its nearest one, and 1 on lines that do not exist.
+    pub fn column(&self, line: u32, byte_column: u32) -> u32 {
+        self.source.column(line, byte_column)
+    }
+
+    /// The error a script threw, from the text QuickJS makes of it: `name: message`, then its stack.
+    ///
+    /// Frames of the hooks, of native functions and of the function around the script are dropped, and those
+    /// that stay count columns in characters. The error's place is that of the first frame that stays.
+    pub fn thrown(&self, text: &str) -> WorkflowError {
+        stack::read(&self.source, self.dialect, text)
+    }
+
+    /// `SCRIPT_PARSE` from a syntax error of QuickJS: in better words, with a column, and with a hint where the
+    /// text shows what the author meant.
+    ///
+    /// QuickJS tells the line where it stopped, but not the column: that is found again from the message.
+    pub fn syntax_error(&self, message: &str, line: u32) -> WorkflowError {
+        hint::explain(&self.source, &self.body, message, line)
+    }
+}
+
+/// The line of a place with its number, and under it a line with `^` below the place. No newline at the end.
+///
+/// For terminals: cut around the place to 100 columns, tabs widened, control characters replaced. `line` and
+/// `column` are those of an error about this text, which may be one that no [`Script`] could be made of; places
+/// beyond the text become its nearest.
+pub fn excerpt(text: &str, line: u32, column: u32) -> String {
+    excerpt::draw(&Source::new(text), line, column)
+}
+
+/// The text with spaces in place of the opening (byte order mark and `#!` line) and the header.
+fn blanked(text: &str, opening: usize, header: Option<Range<usize>>) -> String {
+    let header = header.unwrap_or(opening..opening);
+    let mut body = String::with_capacity(text.len());
+    for (at, c) in text.char_indices() {
+        match c {
+            // QuickJS counts a lone carriage return as a line in some places only. It may stand nowhere where
+            // JavaScript tells it from a newline.
+            '\r' if !text[at + 1..].starts_with('\n') => body.push('\n'),
+            '\n' | '\r' => body.push(c),
+            // An empty statement, lest what stands before and behind the header grow together.
+            _ if at == header.start && !header.is_empty() => body.push(';'),
+            _ if at < opening || header.contains(&at) => body.extend(std::iter::repeat_n(' ', c.len_utf8())),
+            _ => body.push(c),
+        }
+    }
+    body
+}

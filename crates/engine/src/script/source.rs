@@ -1,0 +1,83 @@
+//! Lines and columns of the author's text.
+
+use fanfold_types::{ErrorCode, WorkflowError};
+
+pub(super) const BOM: char = '\u{feff}';
+
+/// The author's text, and where its lines begin.
+#[derive(Clone, Debug)]
+pub(super) struct Source {
+    text: String,
+    starts: Vec<usize>,
+}
+
+impl Source {
+    pub(super) fn new(text: &str) -> Self {
+        let bytes = text.as_bytes();
+        let ends_line = |&at: &usize| match bytes[at] {
+            b'\n' => true,
+            b'\r' => bytes.get(at + 1) != Some(&b'\n'),
+            _ => false,
+        };
+        let starts = (0..bytes.len()).filter(ends_line).map(|at| at + 1);
+        Self { text: text.into(), starts: std::iter::once(0).chain(starts).collect() }
+    }
+
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The number of lines: at least 1.
+    pub(super) fn lines(&self) -> u32 {
+        number(self.starts.len())
+    }
+
+    /// A line without what ends it and without the byte order mark.
+    pub(super) fn line(&self, line: u32) -> Option<&str> {
+        let text = self.line_with_bom(line)?;
+        Some(text.strip_prefix(BOM).filter(|_| line == 1).unwrap_or(text))
+    }
+
+    fn line_with_bom(&self, line: u32) -> Option<&str> {
+        let index = (line as usize).checked_sub(1)?;
+        let start = *self.starts.get(index)?;
+        let end = self.starts.get(index + 1).copied().unwrap_or(self.text.len());
+        Some(self.text[start..end].trim_end_matches(['\n', '\r']))
+    }
+
+    /// The line of a byte of the text.
+    pub(super) fn line_of(&self, offset: usize) -> u32 {
+        number(self.starts.partition_point(|&start| start <= offset))
+    }
+
+    /// The line and column of a byte of the text.
+    pub(super) fn place(&self, offset: usize) -> (u32, u32) {
+        let line = self.line_of(offset);
+        let byte_column = offset - self.starts[line as usize - 1] + 1;
+        (line, self.column(line, number(byte_column)))
+    }
+
+    /// The place after the last character that is not white space.
+    pub(super) fn end(&self) -> (u32, u32) {
+        self.place(self.text.trim_end().len())
+    }
+
+    /// The column in characters of a column in bytes.
+    pub(super) fn column(&self, line: u32, byte_column: u32) -> u32 {
+        let Some(text) = self.line_with_bom(line) else { return 1 };
+        let wanted = (byte_column as usize).saturating_sub(1);
+        // A byte inside a character belongs to it.
+        let before = text.char_indices().skip_while(|&(at, c)| line == 1 && at == 0 && c == BOM);
+        number(before.take_while(|(at, c)| at + c.len_utf8() <= wanted).count() + 1)
+    }
+
+    /// An error at a byte of the text.
+    pub(super) fn error(&self, code: ErrorCode, offset: usize, message: impl Into<String>) -> WorkflowError {
+        let (line, column) = self.place(offset);
+        code.error(message).at(line, column)
+    }
+}
+
+fn number(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}

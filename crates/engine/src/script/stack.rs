@@ -1,0 +1,76 @@
+//! Thrown errors, with the author's lines and columns.
+
+use fanfold_types::WorkflowError;
+
+use super::source::Source;
+use super::{Dialect, hint};
+
+/// QuickJS writes at most so many frames.
+const MAX_FRAMES: usize = 64;
+
+/// Makes an error of the text of a thrown value: its message, then the frames of its stack, one a line.
+///
+/// A message can look like anything, frames included, so only the frames at the very end are the stack. A
+/// message that ends in what looks like frames cannot be told from the stack; that only harms itself.
+pub(super) fn read(source: &Source, dialect: Dialect, text: &str) -> WorkflowError {
+    let text = text.trim_end_matches('\n');
+    let mut message_end = text.len();
+    let mut frames = Vec::new();
+    // The first line is always the message's.
+    while let Some(newline) = text[..message_end].rfind('\n').filter(|_| frames.len() < MAX_FRAMES) {
+        let Some(frame) = Frame::parse(&text[newline + 1..message_end]) else { break };
+        frames.push(frame);
+        message_end = newline;
+    }
+    let mut shown = text[..message_end].to_string();
+    if let Some(hint) = hint::absent_global(&shown, dialect) {
+        shown.push_str("\n  ");
+        shown.push_str(hint);
+    }
+    let mut place = None;
+    for frame in frames.into_iter().rev() {
+        let Some((line, column)) = frame.place.filter(|(line, _)| (1..=source.lines()).contains(line)) else {
+            continue;
+        };
+        let column = source.column(line, column);
+        place.get_or_insert((line, column));
+        shown.push_str(&match frame.function {
+            Some(name) => format!("\n    at {name} (workflow:{line}:{column})"),
+            None => format!("\n    at workflow:{line}:{column}"),
+        });
+    }
+    let error = WorkflowError::thrown(shown);
+    match place {
+        Some((line, column)) => error.at(line, column),
+        None => error,
+    }
+}
+
+/// A line of a stack: `    at function (where)` or `    at where`.
+struct Frame<'a> {
+    function: Option<&'a str>,
+    /// Line and column in bytes, when it is a frame of the script.
+    place: Option<(u32, u32)>,
+}
+
+impl<'a> Frame<'a> {
+    fn parse(line: &'a str) -> Option<Self> {
+        let frame = line.strip_prefix("    at ")?;
+        // A function can have any name, so what counts is the last parenthesis.
+        let (function, location) = match frame.strip_suffix(')').and_then(|frame| frame.rsplit_once(" (")) {
+            Some((function, location)) => (Some(function), location),
+            None => (None, frame),
+        };
+        // Native functions, and places that QuickJS lost.
+        if function.is_some() && matches!(location, "native" | "missing") {
+            return Some(Self { function, place: None });
+        }
+        let mut parts = location.rsplitn(3, ':');
+        let column = parts.next()?.parse().ok()?;
+        let line = parts.next()?.parse().ok()?;
+        // Of the script, of the hooks, or of code without a file, such as `<input>`.
+        let file =
+            parts.next().filter(|file| *file == "workflow" || *file == "fanfold" || file.starts_with('<'))?;
+        Some(Self { function, place: (file == "workflow").then_some((line, column)) })
+    }
+}
