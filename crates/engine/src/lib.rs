@@ -72,10 +72,15 @@ pub use observe::{EventStream, Observer, event_stream};
 pub use request::StartRequest;
 pub use run::Run;
 pub use schema::Schema;
-pub use script::{Dialect, Script, excerpt};
+pub use script::{Dialect, Script};
 pub use subagents::{AgentOptions, AgentRequest, Answer, Child, ChildError, StartError, Subagents, Support};
 pub use tokio_util::sync::CancellationToken;
 
 /// The sandbox: a WebAssembly component of the world `fanfold:workflow/workflow` (see `wit/`), for hosts that
 /// run it themselves.
 pub const COMPONENT: &[u8] = include_bytes!("../component/workflow.wasm");
+
+/// The README's examples are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

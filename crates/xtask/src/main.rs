@@ -1,6 +1,9 @@
 //! Builds and checks what is committed in built form: `cargo xtask help`.
 
 mod guest;
+mod picture;
+
+use std::num::NonZeroU16;
 
 use clap::{Parser, Subcommand};
 
@@ -19,10 +22,21 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
+    /// Draws a terminal's screen as an SVG.
+    ///
+    /// Reads what a program writes to a terminal, and draws what is on it at the end or after some seconds.
+    #[command(after_help = picture::EXAMPLE)]
+    Picture {
+        columns: NonZeroU16,
+        rows: NonZeroU16,
+        /// Draw what is there after this time, without waiting for the end.
+        seconds: Option<f64>,
+    },
 }
 
 fn main() -> anyhow::Result<()> {
     match Args::parse().task {
         Task::Guest { check } => guest::run(check),
+        Task::Picture { columns, rows, seconds } => picture::run(columns, rows, seconds),
     }
 }

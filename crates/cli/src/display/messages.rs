@@ -31,7 +31,8 @@ pub(crate) fn workflow_error(error: &WorkflowError, path: &Path, script: &str) {
 
 /// Prints what a script says it is, on standard output.
 pub(crate) fn script(script: &Script) {
-    let _ = anstream::stdout().write_all(described(&script.meta, &Palette::new(true)).as_bytes());
+    let text = described(&script.meta, &script.hook_calls(), &Palette::new(true));
+    let _ = anstream::stdout().write_all(text.as_bytes());
 }
 
 /// Standard error as `anstream` has it takes out the colours that it must not show.
@@ -50,7 +51,7 @@ fn worded(word: &str, style: Style, text: &str) -> String {
     out
 }
 
-fn described(meta: &Meta, palette: &Palette) -> String {
+fn described(meta: &Meta, hooks: &[(&str, usize)], palette: &Palette) -> String {
     let (strong, faint) = (palette.strong, palette.faint);
     let (name, description) = (text::line(&meta.name), text::line(&meta.description));
     let mut out = format!("{strong}{name}{strong:#}: {description}\n");
@@ -69,6 +70,10 @@ fn described(meta: &Meta, palette: &Palette) -> String {
         let facts: Vec<String> = facts.collect();
         let colon = if facts.is_empty() { "" } else { ": " };
         let _ = writeln!(out, "{faint}{colon}{}{faint:#}", facts.join(", "));
+    }
+    if !hooks.is_empty() {
+        let hooks: Vec<String> = hooks.iter().map(|(hook, calls)| format!("{hook} ({calls})")).collect();
+        let _ = writeln!(out, "{faint}calls:{faint:#} {}", hooks.join(", "));
     }
     out
 }
@@ -165,12 +170,13 @@ mod tests {
             ]),
             ..Meta::new("review", "Reviews \u{1b}[31mfiles")
         };
-        insta::assert_snapshot!(described(&meta, &Palette::default()), @r"
+        insta::assert_snapshot!(described(&meta, &[("agent", 2), ("log", 1)], &Palette::default()), @r"
         review: Reviews ␛[31mfiles
         when to use: before a release
         phases:
           Read: what each file is for, model small
           Verify
+        calls: agent (2), log (1)
         ");
     }
 

@@ -1,4 +1,5 @@
 //! Tests of the `fanfold` command.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should not")]
 
 mod check;
 mod command_agents;

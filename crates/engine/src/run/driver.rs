@@ -299,9 +299,8 @@ async fn cancelled(canceller: &Canceller, others: &[(CancellationToken, &'static
         })
     });
     let others = async {
-        match futures::future::select_all(others).await {
-            (reason, ..) => canceller.cancel(reason),
-        }
+        let (reason, ..) = futures::future::select_all(others).await;
+        canceller.cancel(reason);
     };
     tokio::select! {
         biased;

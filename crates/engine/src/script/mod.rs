@@ -10,12 +10,12 @@
 //! - `literal`: JavaScript literals as JSON, without running anything
 //! - `source`: lines and columns of the author's text
 //! - `stack`: thrown errors, with the author's lines and columns
-//! - `excerpt`: a line of the text with a mark under a place
+//! - `calls`: which hooks a script calls
 //! - `hint`: syntax errors in better words; `typescript` recognises TypeScript for it
 //! - `lex`, `string`, `tokens`: the text as characters, as values and as tokens, for all of the above
 //! - `words`: pieces of messages
 
-mod excerpt;
+mod calls;
 mod header;
 mod hint;
 mod lex;
@@ -105,6 +105,11 @@ impl Script {
         self.source.column(line, byte_column)
     }
 
+    /// The hooks that the text calls by their names, and in how many places. A guess: names can be shadowed.
+    pub fn hook_calls(&self) -> Vec<(&'static str, usize)> {
+        calls::count(&self.body)
+    }
+
     /// The error a script threw, from the text QuickJS makes of it: `name: message`, then its stack.
     ///
     /// Frames of the hooks, of native functions and of the function around the script are dropped, and those
@@ -120,15 +125,6 @@ impl Script {
     pub fn syntax_error(&self, message: &str, line: u32) -> WorkflowError {
         hint::explain(&self.source, &self.body, message, line)
     }
-}
-
-/// The line of a place with its number, and under it a line with `^` below the place. No newline at the end.
-///
-/// For terminals: cut around the place to 100 columns, tabs widened, control characters replaced. `line` and
-/// `column` are those of an error about this text, which may be one that no [`Script`] could be made of; places
-/// beyond the text become its nearest.
-pub fn excerpt(text: &str, line: u32, column: u32) -> String {
-    excerpt::draw(&Source::new(text), line, column)
 }
 
 /// The text with spaces in place of the opening (byte order mark and `#!` line) and the header.

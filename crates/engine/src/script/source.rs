@@ -32,12 +32,6 @@ impl Source {
         number(self.starts.len())
     }
 
-    /// A line without what ends it and without the byte order mark.
-    pub(super) fn line(&self, line: u32) -> Option<&str> {
-        let text = self.line_with_bom(line)?;
-        Some(text.strip_prefix(BOM).filter(|_| line == 1).unwrap_or(text))
-    }
-
     fn line_with_bom(&self, line: u32) -> Option<&str> {
         let index = (line as usize).checked_sub(1)?;
         let start = *self.starts.get(index)?;

@@ -1,9 +1,9 @@
-//! Columns, stacks and excerpts.
+//! Columns and stacks.
 
 use fanfold_types::Meta;
 
 use super::body;
-use crate::script::{Script, excerpt};
+use crate::script::Script;
 
 #[test]
 fn columns_count_characters() {
@@ -124,46 +124,6 @@ fn globals_that_scripts_lack_are_explained() {
 }
 
 #[test]
-fn an_excerpt_points_at_the_place() {
-    let text = "\u{feff}first\r\n\tconst 日本 = '🎉🎉' +* x\n\u{1b}[31m\u{202e}e\u{301}\u{7}\u{2028}|";
-    let cases = [
-        (1, 1, "1 | first\n    ^"),
-        (1, 6, "1 | first\n         ^"),
-        (1, 99, "1 | first\n         ^"),
-        (2, 2, "2 |     const 日本 = '🎉🎉' +* x\n        ^"),
-        (2, 10, "2 |     const 日本 = '🎉🎉' +* x\n                  ^"),
-        (2, 18, "2 |     const 日本 = '🎉🎉' +* x\n                            ^"),
-        (3, 11, "3 | \u{fffd}[31m\u{fffd}e\u{301}\u{fffd}\u{fffd}|\n             ^"),
-        (0, 0, "1 | first\n    ^"),
-        (9, 9, "3 | \u{fffd}[31m\u{fffd}e\u{301}\u{fffd}\u{fffd}|\n           ^"),
-    ];
-    for (line, column, expected) in cases {
-        assert_eq!(excerpt(text, line, column), expected, "{line}:{column}");
-    }
-}
-
-#[test]
-fn a_long_line_is_cut_around_the_place() {
-    let digits: String = (0..100).map(|n| format!("{n:<10}")).collect();
-    let text = format!("{digits}\n{}", "日".repeat(200));
-    for (column, begins, ends) in
-        [(1, "1 | 0         1", '…'), (501, "1 | …44        45", '…'), (1000, "1 | … 94        95", '9')]
-    {
-        let excerpt = excerpt(&text, 1, column);
-        let (shown, mark) = excerpt.split_once('\n').unwrap();
-        assert!(shown.starts_with(begins) && shown.ends_with(ends), "{excerpt}");
-        assert!(shown.chars().count() <= "1 | ".len() + 100, "{excerpt}");
-        // What stands above the mark is what stands in the column.
-        let marked = shown.chars().nth(mark.len() - 1).unwrap_or(' ');
-        assert_eq!(Some(marked), digits.chars().nth(column as usize - 1), "{excerpt}");
-    }
-    assert_eq!(
-        excerpt(&text, 2, 100).lines().next().map(|line| line.chars().count()),
-        Some("2 | ".len() + 51)
-    );
-}
-
-#[test]
 fn time_is_linear_in_the_text() {
     // Each would take minutes if anything were quadratic.
     let size = 64 << 10;
@@ -208,7 +168,6 @@ fn time_is_linear_in_the_text() {
             for line in [1, lines + 1] {
                 script.syntax_error("Unexpected token '}'", line);
                 script.syntax_error("invalid redefinition of lexical identifier", line);
-                excerpt(&text, line, line);
             }
             script.thrown(&text);
         }
