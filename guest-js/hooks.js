@@ -14,7 +14,7 @@
   const NativePromise = Promise;
   const NativeString = String;
   const { add, delete: remove, has } = Set.prototype;
-  const { set: mapSet, delete: mapDelete, forEach: mapForEach } = Map.prototype;
+  const { get: mapGet, set: mapSet, delete: mapDelete, forEach: mapForEach } = Map.prototype;
   const size = Object.getOwnPropertyDescriptor(Set.prototype, "size").get;
   const { add: brand, has: branded } = WeakSet.prototype;
 
@@ -39,15 +39,44 @@
     value === null ? "null" : isArray(value) ? "an array" : value === undefined ? "undefined"
     : typeof value === "object" ? "an object" : `a ${typeof value}`;
 
-  // What a thrown value says, and where, on the lines that follow.
+  // With this a script could have the functions on the stack, these ones here, handed to it.
+  delete NativeError.prepareStackTrace;
+
+  // What a thrown value says. Runs the script's code where it has toString() or a getter.
   const describe = (thrown) => {
     try {
-      const text = NativeString(thrown);
-      const stack = thrown instanceof NativeError ? thrown.stack : undefined;
-      return typeof stack === "string" && stack !== "" ? `${text}\n${stack}` : text;
+      return NativeString(thrown);
     } catch {
       return "the script threw a value that cannot be shown as text";
     }
+  };
+  const stackOf = (thrown) => {
+    try {
+      const stack = host.isError(thrown) ? thrown.stack : undefined;
+      return typeof stack === "string" ? stack : "";
+    } catch {
+      return "";
+    }
+  };
+
+  // The same when the script is over, and none of its code may run any more.
+  const errorNames = new Map();
+  for (const type of [Error, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError, AggregateError]) {
+    errorNames.set(type.prototype, type.name);
+  }
+  const { getOwnPropertyDescriptor, getPrototypeOf } = Object;
+  const describeQuietly = (thrown) => {
+    if (!host.isError(thrown)) {
+      return typeof thrown === "object" || typeof thrown === "function" ? kind(thrown) : describe(thrown);
+    }
+    const own = (name) => {
+      const value = getOwnPropertyDescriptor(thrown, name)?.value;
+      return typeof value === "string" ? value : undefined;
+    };
+    const name = own("name") ?? apply(mapGet, errorNames, [getPrototypeOf(thrown)]) ?? "Error";
+    const text = `${name}: ${own("message") ?? ""}`;
+    const stack = own("stack");
+    return stack ? `${text}\n${stack}` : text;
   };
 
   // ── Promises ────────────────────────────────────────────────────────────────────────────────────────────
@@ -63,7 +92,8 @@
     },
   }));
 
-  // Rejections without a handler, by promise, in the order they happened.
+  // Rejections without a handler, by promise, in the order they happened; the first few are told.
+  const maxRejections = 100;
   const unhandled = new Map();
   const rejected = (promise, reason, handled) => {
     if (handled) apply(mapDelete, unhandled, [promise]);
@@ -99,8 +129,8 @@
   // The elements of an array, read once.
   const elements = (hook, what, array) => {
     if (!isArray(array)) throw misuse(`${hook}() takes an array of ${what}, got ${kind(array)}`);
-    const { length } = array;
-    if (length > maxItems) {
+    const length = +array.length;
+    if (!(length <= maxItems)) {
       throw workflowError({
         code: "ITEM_CAP",
         message: `${hook}() takes at most ${maxItems} items, got ${length}; pass them in several calls`,
@@ -184,13 +214,15 @@
         host.returned(await script());
       } catch (error) {
         const failure = isGenuine(error) ? error : undefined;
-        host.threw(describe(error), failure?.code, failure?.message, failure?.path);
+        host.threw(describe(error), stackOf(error), failure?.code, failure?.message, failure?.path);
       }
     },
     neverAwaited: () => apply(size, unseen, []),
     unhandledRejections: () => {
       const texts = [];
-      apply(mapForEach, unhandled, [(reason) => { texts[texts.length] = describe(reason); }]);
+      apply(mapForEach, unhandled, [(reason) => {
+        if (texts.length < maxRejections) texts[texts.length] = describeQuietly(reason);
+      }]);
       return texts;
     },
   };

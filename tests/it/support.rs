@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use fanfold::{
-    AgentRequest, CancellationToken, Child, Engine, Event, Limits, Meta, RunResult, StartError, StartRequest,
-    Subagents, Support, WorkflowError, event_stream,
+    AgentRequest, CancellationToken, Child, Engine, Event, EventKind, Limits, Meta, RecordChecker, RunResult,
+    SessionRecord, StartError, StartRequest, Subagents, Support, WorkflowError, event_stream,
 };
 use fanfold_agents::Scripted;
 use futures::StreamExt as _;
@@ -49,6 +49,33 @@ pub(crate) fn request(script: &str) -> StartRequest {
     StartRequest::new(script).meta(Meta::new("test", "a test"))
 }
 
+/// The rules that the events of every run keep: numbered from 1, start first, end last, children paired.
+fn check_events(events: &[Event]) {
+    let numbers: Vec<u64> = events.iter().map(|event| event.n).collect();
+    assert_eq!(numbers, (1..=events.len() as u64).collect::<Vec<_>>());
+    let mut checker = RecordChecker::default();
+    for event in events {
+        let run_id = event.id.to_string();
+        let record = match &event.kind {
+            EventKind::Start { meta } => SessionRecord::RunStart { run_id, name: meta.name.clone() },
+            EventKind::AgentStart { agent } => SessionRecord::AgentStart {
+                run_id,
+                seq: agent.seq.into(),
+                label: agent.label.clone(),
+                phase: None,
+                child_id: agent.child_id.clone(),
+            },
+            EventKind::AgentEnd { agent } => {
+                SessionRecord::AgentEnd { run_id, seq: agent.agent.seq.into(), outcome: agent.outcome }
+            }
+            EventKind::End { result } => SessionRecord::RunEnd { run_id, stop_reason: result.stop_reason },
+            _ => continue,
+        };
+        checker.check(&record).unwrap_or_else(|fault| panic!("{fault}: {events:?}"));
+    }
+    assert!(matches!(events.last().map(|event| &event.kind), Some(EventKind::End { .. })), "{events:?}");
+}
+
 /// Runs a request to its end and checks that its events are legal.
 pub(crate) async fn run(
     engine: &Engine,
@@ -59,5 +86,6 @@ pub(crate) async fn run(
     let result = run.result().await;
     run.dispose().await;
     let events: Vec<Event> = events.collect().await;
+    check_events(&events);
     Ok(((*result).clone(), events))
 }

@@ -14,7 +14,7 @@ use wasmtime::component::Component;
 
 use crate::limits::Limits;
 use crate::request::StartRequest;
-use crate::run::{self, Plan, Run};
+use crate::run::{self, Clock, Plan, Run};
 use crate::sandbox::{ASYNC_STACK_BYTES, Sandboxes, WASM_STACK_BYTES};
 use crate::script::Script;
 use crate::subagents::Subagents;
@@ -29,9 +29,8 @@ const DEFAULT_PROVIDER: &str = "spawn";
 /// process.
 #[derive(Clone)]
 pub struct Engine {
+    /// Held by the clones alone, not by runs.
     shared: Arc<Shared>,
-    /// Fires [`Shared::shutdown`] with the last clone. Runs hold `shared` alone.
-    _guard: Arc<DropGuard>,
 }
 
 struct Shared {
@@ -40,11 +39,9 @@ struct Shared {
     providers: BTreeMap<String, Arc<dyn Subagents>>,
     slots: Arc<Semaphore>,
     clock: Clock,
-    shutdown: CancellationToken,
+    default_provider: String,
+    shutdown: DropGuard,
 }
-
-/// Milliseconds since 1970.
-type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
 
 impl Engine {
     /// Configures an engine.
@@ -59,11 +56,15 @@ impl Engine {
 
     /// Checks and compiles a script, and starts it.
     ///
-    /// Must be called within a Tokio runtime, which then drives the run.
+    /// The Tokio runtime that this is awaited on drives the run.
     ///
     /// # Errors
     /// When nothing was started: `SCRIPT_PARSE` with line and column, `META_INVALID` with every violation,
-    /// `INVALID_ARGUMENT` for args, provider or cap, `OUTPUT_LIMIT` for a script or args that are too large.
+    /// `INVALID_ARGUMENT` for args, provider or cap, `OUTPUT_LIMIT` for a script or args that are too large; a limit
+    /// that the script breaks while it is parsed; `CANCELLED` if the request's token fires meanwhile.
+    ///
+    /// # Panics
+    /// Outside a Tokio runtime, or within one that was built without time.
     pub async fn start(&self, request: StartRequest) -> Result<Run, WorkflowError> {
         let shared = &self.shared;
         let mut limits = shared.limits.clone();
@@ -75,24 +76,34 @@ impl Engine {
             }
             limits.max_total_agents = cap;
         }
-        let name = request.provider.as_deref().unwrap_or(DEFAULT_PROVIDER);
+        let name = request.provider.as_deref().unwrap_or(&shared.default_provider);
         let provider = shared.providers.get(name).cloned().ok_or_else(|| {
             let known: Vec<&str> = shared.providers.keys().map(String::as_str).collect();
             let message = format!("there is no provider {name:?} (registered: {})", known.join(", "));
             ErrorCode::InvalidArgument.error(message).on("provider")
         })?;
         let args = request.args.map(|args| read_args(args, &limits)).transpose()?;
-        let (script, program) = self.compile(&request.script, request.meta, &limits).await?;
-        let seed = request.seed.unwrap_or_else(|| Uuid::new_v4().as_u64_pair().1);
-        let mut cancelled_by = vec![(shared.shutdown.clone(), "the engine was shut down")];
+        let compiling = self.compile(&request.script, request.meta, &limits);
+        let (script, program) = match &request.cancel {
+            // A token that has fired already lets the run start, and end without an instruction.
+            Some(token) if !token.is_cancelled() => tokio::select! {
+                compiled = compiling => compiled?,
+                () = token.cancelled() => return Err(ErrorCode::Cancelled.error("cancelled before the start")),
+            },
+            _ => compiling.await?,
+        };
+        // 53 bits, so that a seed survives JSON.
+        let seed = request.seed.unwrap_or_else(|| Uuid::new_v4().as_u64_pair().1 >> 11);
+        let mut cancelled_by = vec![(shared.shutdown.token().clone(), "the engine was shut down")];
         cancelled_by.extend(request.cancel.map(|token| (token, "cancelled by the caller")));
         Ok(run::spawn(Plan {
             id: Uuid::new_v4().to_string().into(),
-            meta: Arc::new(script.meta.clone()),
-            script: Arc::new(script),
+            parent: request.parent.map(Arc::from),
+            script,
             program,
             args,
             seed,
+            start_time_ms: request.start_time_ms.unwrap_or_else(|| (shared.clock)()),
             limits,
             provider,
             observers: request.observers,
@@ -162,13 +173,20 @@ pub struct EngineBuilder {
     providers: BTreeMap<String, Arc<dyn Subagents>>,
     cache_directory: Option<PathBuf>,
     wasmtime: Option<wasmtime::Engine>,
+    default_provider: Option<String>,
     clock: Option<Clock>,
 }
 
 impl EngineBuilder {
-    /// Registers who runs `agent()`. A request that names no provider gets the one called `spawn`.
+    /// Registers who runs `agent()`, in place of whoever had the name before.
     pub fn provider(mut self, name: impl Into<String>, provider: impl Subagents) -> Self {
         self.providers.insert(name.into(), Arc::new(provider));
+        self
+    }
+
+    /// The provider of requests that name none. Default `spawn`.
+    pub fn default_provider(mut self, name: impl Into<String>) -> Self {
+        self.default_provider = Some(name.into());
         self
     }
 
@@ -179,15 +197,16 @@ impl EngineBuilder {
     }
 
     /// Where the compiled sandbox is kept between processes, which makes every start but the first one fast.
-    /// Must be writable by trusted users alone: what is in there is machine code. Default: nowhere.
+    /// Must be writable by trusted users alone: what is in there is machine code. Default: nowhere. Has no effect
+    /// on an engine of the host's own ([`Self::wasmtime`]), which has its own cache.
     pub fn cache_directory(mut self, path: impl Into<PathBuf>) -> Self {
         self.cache_directory = Some(path.into());
         self
     }
 
     /// Runs scripts on a Wasmtime engine that the host has already. It must have been made with what
-    /// [`configure`] sets. Something must advance its epoch: this engine does while runs are live, which ends
-    /// other instances' epoch deadlines too.
+    /// [`configure`] sets; [`Self::build`] checks that. While runs are live its epoch is advanced every 5 ms, which
+    /// other instances with epoch deadlines see too.
     pub fn wasmtime(mut self, engine: wasmtime::Engine) -> Self {
         self.wasmtime = Some(engine);
         self
@@ -209,7 +228,10 @@ impl EngineBuilder {
             ErrorCode::Internal.error(format!("failed to make the sandbox: {error:#}"))
         };
         let engine = match self.wasmtime {
-            Some(engine) => engine,
+            Some(engine) => {
+                check_limits(&engine).map_err(refused)?;
+                engine
+            }
             None => {
                 let mut config = wasmtime::Config::new();
                 configure(&mut config);
@@ -222,16 +244,16 @@ impl EngineBuilder {
             }
         };
         let component = Component::new(&engine, COMPONENT).map_err(refused)?;
-        let shutdown = CancellationToken::new();
         let shared = Shared {
             sandboxes: Sandboxes::new(&engine, &component).map_err(refused)?,
             slots: Arc::new(Semaphore::new(self.limits.concurrent_agents())),
             limits: self.limits,
             providers: self.providers,
             clock: self.clock.unwrap_or_else(|| Arc::new(system_clock)),
-            shutdown: shutdown.clone(),
+            default_provider: self.default_provider.unwrap_or_else(|| DEFAULT_PROVIDER.to_owned()),
+            shutdown: CancellationToken::new().drop_guard(),
         };
-        Ok(Engine { shared: Arc::new(shared), _guard: Arc::new(shutdown.drop_guard()) })
+        Ok(Engine { shared: Arc::new(shared) })
     }
 }
 
@@ -250,6 +272,25 @@ pub fn configure(config: &mut wasmtime::Config) {
         .epoch_interruption(true)
         .max_wasm_stack(WASM_STACK_BYTES)
         .async_stack_size(ASYNC_STACK_BYTES);
+}
+
+/// Checks that an engine interrupts a script that never ends, by fuel and by epoch.
+fn check_limits(engine: &wasmtime::Engine) -> wasmtime::Result<()> {
+    // (module (func (export "f") (loop (br 0))))
+    const LOOP: &[u8] = b"\0asm\x01\0\0\0\x01\x04\x01\x60\0\0\x03\x02\x01\0\x07\x05\x01\x01f\0\0\x0a\x09\x01\x07\0\x03\x40\x0c\0\x0b\x0b";
+    let mut store = wasmtime::Store::new(engine, ());
+    let made = wasmtime::Error::msg("the Wasmtime engine was not made with what fanfold::configure sets");
+    if store.set_fuel(100_000).is_err() {
+        return Err(made);
+    }
+    store.set_epoch_deadline(0);
+    let module = wasmtime::Module::new(engine, LOOP)?;
+    let instance = wasmtime::Instance::new(&mut store, &module, &[])?;
+    let ended = instance.get_typed_func::<(), ()>(&mut store, "f")?.call(&mut store, ());
+    match ended.map_err(|error| error.downcast::<wasmtime::Trap>()) {
+        Err(Ok(wasmtime::Trap::Interrupt)) => Ok(()),
+        _ => Err(made),
+    }
 }
 
 fn system_clock() -> u64 {

@@ -11,8 +11,8 @@ use tokio::sync::mpsc;
 
 /// Watches a run.
 ///
-/// Called from a task of its own, one call at a time, in order. A listener that is slow falls behind, one that
-/// panics misses that event; the run goes on in either case. It has no way to control the run.
+/// Called from Tokio's threads for blocking work, one call at a time, in order. A listener that is slow falls
+/// behind, one that panics misses that event; the run goes on in either case. It has no way to control the run.
 pub trait Observer: Send + Sync + 'static {
     /// Something happened in the run with this metadata.
     fn event(&self, meta: &Meta, event: &Event);
@@ -55,6 +55,21 @@ impl Stream for EventStream {
     }
 }
 
+/// How many news are told in one go.
+const BATCH: usize = 1024;
+
+fn tell(observers: &[Box<dyn Observer>], meta: &Meta, news: &[News]) {
+    for news in news {
+        for observer in observers {
+            // A panic is the observer's own affair; the panic hook has told of it.
+            let _ = catch_unwind(AssertUnwindSafe(|| match news {
+                News::Event(event) => observer.event(meta, event),
+                News::Warning(warning) => observer.warning(meta, warning),
+            }));
+        }
+    }
+}
+
 /// What observers are told.
 #[derive(Debug)]
 pub(crate) enum News {
@@ -76,14 +91,16 @@ impl Newsroom {
             return (Self(None), None);
         }
         let (sender, mut receiver) = mpsc::unbounded_channel();
+        let observers: Arc<[Box<dyn Observer>]> = observers.into();
         let task = tokio::spawn(async move {
-            while let Some(news) = receiver.recv().await {
-                for observer in &observers {
-                    // A panic is the observer's own affair; the panic hook has told of it.
-                    let _ = catch_unwind(AssertUnwindSafe(|| match &news {
-                        News::Event(event) => observer.event(&meta, event),
-                        News::Warning(warning) => observer.warning(&meta, warning),
-                    }));
+            let mut batch = Vec::new();
+            while receiver.recv_many(&mut batch, BATCH).await > 0 {
+                let (observers, meta, news) = (observers.clone(), meta.clone(), std::mem::take(&mut batch));
+                // Listeners may block: not on a thread that runs anything else.
+                let told = tokio::task::spawn_blocking(move || tell(&observers, &meta, &news));
+                if told.await.is_err() {
+                    // The runtime shuts down.
+                    return;
                 }
             }
         });

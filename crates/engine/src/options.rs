@@ -2,6 +2,8 @@
 //!
 //! This is the one place that knows what each option may be; the guest passes on whatever is plain data.
 
+use std::sync::Arc;
+
 use fanfold_types::{ErrorCode, WorkflowError};
 use serde_json::{Map, Value};
 
@@ -40,11 +42,10 @@ pub(crate) fn parse(json: &str) -> Result<AgentOptions, WorkflowError> {
         return Err(ErrorCode::UnsupportedOption.error(message).on(name));
     }
     let schema = fields.remove("schema");
-    if let Some(schema) = &schema {
-        Schema::new(schema)?;
-    }
+    let validator = schema.as_ref().map(Schema::new).transpose()?.map(Arc::new);
     let options = AgentOptions {
         schema,
+        validator,
         label: text(&fields, "label", true)?,
         phase: text(&fields, "phase", false)?,
         provider: text(&fields, "provider", false)?,
@@ -118,7 +119,7 @@ mod tests {
                 "agentType": "t", "isolation": "worktree", "timeoutMs": 1000, "stallMs": 5, "retries": 0,
             })
         );
-        assert_eq!(parse("{}").unwrap(), AgentOptions::default());
+        assert!(serde_json::to_value(parse("{}").unwrap()).unwrap().as_object().unwrap().is_empty());
     }
 
     #[test]

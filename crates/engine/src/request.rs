@@ -26,6 +26,8 @@ pub struct StartRequest {
     pub(crate) provider: Option<String>,
     pub(crate) max_total_agents: Option<u32>,
     pub(crate) seed: Option<u64>,
+    pub(crate) start_time_ms: Option<u64>,
+    pub(crate) parent: Option<String>,
     pub(crate) cancel: Option<CancellationToken>,
     pub(crate) observers: Vec<Box<dyn Observer>>,
 }
@@ -40,6 +42,8 @@ impl StartRequest {
             provider: None,
             max_total_agents: None,
             seed: None,
+            start_time_ms: None,
+            parent: None,
             cancel: None,
             observers: Vec::new(),
         }
@@ -77,6 +81,18 @@ impl StartRequest {
     /// What `Math.random` is seeded with. Default: something new for each run.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
+        self
+    }
+
+    /// What the script's `Date` says, in milliseconds since 1970. Default: the engine's clock at the start.
+    pub fn start_time_ms(mut self, start_time_ms: u64) -> Self {
+        self.start_time_ms = Some(start_time_ms);
+        self
+    }
+
+    /// Who starts the run, such as the calling agent's id; handed to the provider with every child.
+    pub fn parent(mut self, parent: impl Into<String>) -> Self {
+        self.parent = Some(parent.into());
         self
     }
 

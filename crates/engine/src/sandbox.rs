@@ -4,8 +4,9 @@
 //! computation, a limiter for memory, Wasmtime's bound for the stack. A trap is the end of an instance; it
 //! becomes a [`WorkflowError`] that says which limit it was.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use fanfold_types::{ErrorCode, WorkflowError};
 use wasmtime::component::{Accessor, HasData, HasSelf, Linker};
@@ -16,7 +17,7 @@ use crate::bindings::fanfold::workflow::{agent, progress};
 use crate::bindings::{Workflow, WorkflowPre};
 use crate::limits::Limits;
 use crate::run::{Link, Reply};
-use crate::ticker::{TICK, Ticker};
+use crate::ticker::Ticker;
 
 /// Stack of a script's WebAssembly. Less than [`ASYNC_STACK_BYTES`], which holds the host's frames too.
 pub(crate) const WASM_STACK_BYTES: usize = 4 << 20;
@@ -60,27 +61,20 @@ impl Sandboxes {
         workflow.call_compile(&mut store, source).await.map_err(|error| explain(&error, limits))
     }
 
-    /// Runs a program that [`Self::compile`] made, and says how much fuel it used.
-    ///
-    /// Dropping the future ends the script, wherever it is.
+    /// Runs a program that [`Self::compile`] made. Dropping the future ends the script, wherever it is.
     pub(crate) async fn run(
         &self,
         program: Arc<[u8]>,
         settings: Settings,
         limits: &Limits,
         link: Arc<Link>,
-    ) -> (Result<Report, WorkflowError>, u64) {
+    ) -> Result<Report, WorkflowError> {
         let _ticking = self.ticker.keep_ticking();
-        let (mut store, workflow) = match self.instantiate(limits, Some(link)).await {
-            Ok(ready) => ready,
-            Err(error) => return (Err(error), 0),
-        };
+        let (mut store, workflow) = self.instantiate(limits, Some(link)).await?;
         let report = store
             .run_concurrent(async |accessor| workflow.call_run(accessor, program.to_vec(), settings).await)
             .await;
-        let fuel_used = limits.max_fuel.saturating_sub(store.get_fuel().unwrap_or_default());
-        let report = report.and_then(|report| report).map_err(|error| explain(&error, limits));
-        (report, fuel_used)
+        report.and_then(|report| report).map_err(|error| explain(&error, limits))
     }
 
     async fn instantiate(
@@ -91,9 +85,10 @@ impl Sandboxes {
         let host = Host {
             link,
             max_memory: usize::try_from(limits.max_memory_bytes).unwrap_or(usize::MAX),
-            max_ticks: limits.sync_timeout_ms.div_ceil(TICK.as_millis() as u64).max(1),
-            sync_timeout_ms: limits.sync_timeout_ms,
-            ticks: 0,
+            sync_timeout: Duration::from_millis(limits.sync_timeout_ms),
+            max_fuel: limits.max_fuel,
+            computed: Duration::ZERO,
+            resumed: Arc::new(Mutex::new(Instant::now())),
             ticks_after_stop: 0,
             depth: 0,
         };
@@ -118,10 +113,12 @@ pub(crate) struct Host {
     /// The run's books; none while compiling, when the guest has nobody to ask.
     link: Option<Arc<Link>>,
     max_memory: usize,
-    sync_timeout_ms: u64,
-    max_ticks: u64,
-    /// Ticks that the current stretch of computation has seen.
-    ticks: u64,
+    sync_timeout: Duration,
+    max_fuel: u64,
+    /// How long the current stretch of computation has computed, without its waits for the processor.
+    computed: Duration,
+    /// When it last got the processor.
+    resumed: Arc<Mutex<Instant>>,
     /// Ticks it has seen since the run was stopped.
     ticks_after_stop: u64,
     /// Calls into WebAssembly that are on the stack.
@@ -134,10 +131,12 @@ impl HasData for Host {
 
 /// A tick found the script computing: stops it or lets others run.
 fn on_tick(mut store: StoreContextMut<'_, Host>) -> wasmtime::Result<UpdateDeadline> {
+    note_fuel(&store);
     let host = store.data_mut();
-    host.ticks += 1;
-    if host.ticks > host.max_ticks {
-        let ms = host.sync_timeout_ms;
+    let slice = host.resumed().elapsed();
+    host.computed += slice;
+    if host.computed > host.sync_timeout {
+        let ms = host.sync_timeout.as_millis();
         return Err(ErrorCode::TimeLimit
             .error(format!(
                 "the script computed for {ms} ms without awaiting anything (syncTimeoutMs); look for an endless \
@@ -154,7 +153,14 @@ fn on_tick(mut store: StoreContextMut<'_, Host>) -> wasmtime::Result<UpdateDeadl
                 .into());
         }
     }
-    Ok(UpdateDeadline::YieldCustom(1, Box::pin(tokio::task::yield_now())))
+    let resumed = host.resumed.clone();
+    Ok(UpdateDeadline::YieldCustom(
+        1,
+        Box::pin(async move {
+            tokio::task::yield_now().await;
+            *lock(&resumed) = Instant::now();
+        }),
+    ))
 }
 
 /// A stretch of computation begins when the host enters a guest that is not running.
@@ -164,14 +170,32 @@ fn on_call(mut store: StoreContextMut<'_, Host>, hook: CallHook) -> wasmtime::Re
     match hook {
         CallHook::CallingWasm => {
             if host.depth == 0 {
-                host.ticks = 0;
+                host.computed = Duration::ZERO;
+                *host.resumed() = Instant::now();
             }
             host.depth += 1;
         }
-        CallHook::ReturningFromWasm => host.depth = host.depth.saturating_sub(1),
+        CallHook::ReturningFromWasm => {
+            host.depth = host.depth.saturating_sub(1);
+            if host.depth == 0 {
+                note_fuel(&store);
+            }
+        }
         CallHook::CallingHost | CallHook::ReturningFromHost => {}
     }
     Ok(())
+}
+
+/// Writes down how much fuel the run has used, so that it is known however the run ends.
+fn note_fuel(store: &StoreContextMut<'_, Host>) {
+    let host = store.data();
+    if let (Some(link), Ok(left)) = (&host.link, store.get_fuel()) {
+        link.fuel_used.store(host.max_fuel.saturating_sub(left), Ordering::Relaxed);
+    }
+}
+
+fn lock(resumed: &Mutex<Instant>) -> MutexGuard<'_, Instant> {
+    resumed.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl ResourceLimiter for Host {
@@ -242,6 +266,10 @@ impl<T: Send> agent::HostWithStore<T> for Host {
 }
 
 impl Host {
+    fn resumed(&self) -> MutexGuard<'_, Instant> {
+        lock(&self.resumed)
+    }
+
     fn link(&self) -> wasmtime::Result<Arc<Link>> {
         self.link.clone().ok_or_else(|| wasmtime::Error::msg("the guest called the host while compiling"))
     }
@@ -249,7 +277,8 @@ impl Host {
 
 impl From<WorkflowError> for Failure {
     fn from(error: WorkflowError) -> Self {
-        Self { code: error.code.map(|code| code.to_string()), message: error.message, path: error.path }
+        let code = error.code.map(|code| code.to_string());
+        Self { code, message: error.message, stack: String::new(), path: error.path }
     }
 }
 
@@ -260,19 +289,5 @@ impl From<Reply> for agent::Reply {
             Reply::Text(text) => Self::Text(text),
             Reply::Json(json) => Self::Json(json),
         }
-    }
-}
-
-/// How often the run's driver, in another task, has stopped the script; read at every tick.
-#[derive(Debug, Default)]
-pub(crate) struct StopFlag(AtomicBool);
-
-impl StopFlag {
-    pub(crate) fn set(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-
-    pub(crate) fn is_set(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
     }
 }

@@ -7,6 +7,15 @@ use serde_json::Value;
 /// The most violations told of one value: enough to mend it by.
 const MAX_VIOLATIONS: usize = 20;
 
+/// The largest schema, as JSON in bytes.
+const MAX_SCHEMA_BYTES: usize = 64 << 10;
+
+/// The most memory that one pattern may take, in bytes.
+const MAX_PATTERN_BYTES: usize = 256 << 10;
+
+/// Values up to this size have all their violations told, larger ones the first.
+const THOROUGH_BYTES: usize = 64 << 10;
+
 /// The most characters of one violation.
 const MAX_VIOLATION_CHARS: usize = 300;
 
@@ -40,6 +49,12 @@ impl Schema {
                            values in a property";
             return Err(unsupported(message, "schema.type"));
         }
+        if schema.to_string().len() > MAX_SCHEMA_BYTES {
+            return Err(unsupported(
+                &format!("schema must not have more than {MAX_SCHEMA_BYTES} bytes"),
+                "schema",
+            ));
+        }
         if let Some(reference) = remote_reference(schema) {
             let message =
                 format!("schema must not refer to other documents, got {reference:?}; use \"#/$defs/…\"");
@@ -47,7 +62,7 @@ impl Schema {
         }
         jsonschema::options()
             .should_validate_formats(true)
-            .with_pattern_options(PatternOptions::regex())
+            .with_pattern_options(PatternOptions::regex().size_limit(MAX_PATTERN_BYTES))
             .offline()
             .build(schema)
             .map(Self)
@@ -58,8 +73,14 @@ impl Schema {
 
     /// What is wrong with a value, each as `<JSON pointer>: <what>`; empty for one that satisfies the schema.
     ///
-    /// At most 20 are told. The value itself is not quoted: it may be large, and whoever reads this has it.
+    /// At most 20 are told, and the first alone of a value of more than 64 KiB. The value itself is not quoted: it
+    /// may be large, and whoever reads this has it.
     pub fn violations(&self, value: &Value) -> Vec<String> {
+        // All are looked for even if few are wanted.
+        let Err(first) = self.0.validate(value) else { return Vec::new() };
+        if value.to_string().len() > THOROUGH_BYTES {
+            return vec![message(&first)];
+        }
         self.0.iter_errors(value).take(MAX_VIOLATIONS).map(|error| message(&error)).collect()
     }
 }
@@ -84,6 +105,8 @@ fn remote_reference(schema: &Value) -> Option<&str> {
             ("$ref" | "$dynamicRef", Value::String(reference)) if !reference.starts_with('#') => {
                 Some(reference.as_str())
             }
+            // Data, not schemas.
+            ("const" | "enum" | "default" | "examples", _) => None,
             _ => remote_reference(value),
         }),
         _ => None,
@@ -153,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_great_many_violations_are_cut() {
-        let schema = json!({"type": "object", "additionalProperties": {"type": "string"}, "required": ["x".repeat(100_000)]});
+        let schema = json!({"type": "object", "additionalProperties": {"type": "string"}, "required": ["x".repeat(10_000)]});
         let schema = Schema::new(&schema).unwrap();
         let many: Value =
             (0..1000).map(|i| (i.to_string(), json!(0))).collect::<serde_json::Map<_, _>>().into();

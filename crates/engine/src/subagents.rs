@@ -1,6 +1,7 @@
 //! The host's side of `agent()`: who runs a child, and what it can promise.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use fanfold_types::WorkflowError;
@@ -8,6 +9,8 @@ use futures::future::BoxFuture;
 use serde::Serialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
+
+use crate::schema::Schema;
 
 /// Starts children on behalf of scripts.
 ///
@@ -59,6 +62,26 @@ pub trait Subagents: Send + Sync + 'static {
     }
 }
 
+macro_rules! delegate {
+    ($($pointer:ty),*) => {$(
+        impl<S: Subagents + ?Sized> Subagents for $pointer {
+            fn start(
+                &self,
+                request: AgentRequest,
+                cancel: CancellationToken,
+            ) -> BoxFuture<'static, Result<Child, StartError>> {
+                (**self).start(request, cancel)
+            }
+
+            fn supports(&self) -> Support {
+                (**self).supports()
+            }
+        }
+    )*};
+}
+
+delegate!(Arc<S>, Box<S>);
+
 /// Which options of `agent()` a provider honours.
 ///
 /// A hint that it does not honour is ignored with a warning; a guarantee that it cannot give is
@@ -102,16 +125,25 @@ impl Support {
 }
 
 /// What a child is asked to do: a validated call of `agent()`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct AgentRequest {
     /// The run's id.
     #[serde(skip)]
-    pub run_id: std::sync::Arc<str>,
+    pub run_id: Arc<str>,
     /// The number of the call in its run, from 1.
     #[serde(skip)]
     pub seq: u32,
+    /// Who started the run, as its [`StartRequest`](crate::StartRequest) says.
+    #[serde(skip)]
+    pub parent: Option<Arc<str>>,
+    /// What people call the child: its label, or its prompt's first line.
+    #[serde(skip)]
+    pub label: Arc<str>,
+    /// The phase it belongs to: its own, or the script's at the time of the call.
+    #[serde(skip)]
+    pub phase: Option<Arc<str>>,
     /// The prompt, never empty.
     pub prompt: String,
     /// The options of the call.
@@ -122,12 +154,15 @@ pub struct AgentRequest {
 impl AgentRequest {
     /// A request without options, for tests of providers.
     pub fn new(prompt: impl Into<String>) -> Self {
-        Self { run_id: "".into(), seq: 1, prompt: prompt.into(), options: AgentOptions::default() }
+        let prompt = prompt.into();
+        let label = crate::run::default_label(&prompt).into();
+        let options = AgentOptions::default();
+        Self { run_id: "".into(), seq: 1, parent: None, label, phase: None, prompt, options }
     }
 }
 
 /// The options of a call of `agent()`, as the script gave them: absent is `None`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct AgentOptions {
@@ -140,6 +175,9 @@ pub struct AgentOptions {
     /// The JSON Schema (2020-12, an object at the root) that its answer must satisfy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
+    /// The schema, compiled.
+    #[serde(skip)]
+    pub(crate) validator: Option<Arc<Schema>>,
     /// The model provider.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
@@ -167,6 +205,18 @@ pub struct AgentOptions {
 }
 
 impl AgentOptions {
+    /// The schema, ready to check values.
+    ///
+    /// # Errors
+    /// `UNSUPPORTED_SCHEMA` for one that cannot be enforced; never for a request that the engine made.
+    pub fn validator(&self) -> Result<Option<Arc<Schema>>, WorkflowError> {
+        match (&self.validator, &self.schema) {
+            (Some(validator), _) => Ok(Some(validator.clone())),
+            (None, Some(schema)) => Ok(Some(Arc::new(Schema::new(schema)?))),
+            (None, None) => Ok(None),
+        }
+    }
+
     /// `timeoutMs` as a duration.
     pub fn timeout(&self) -> Option<Duration> {
         self.timeout_ms.map(Duration::from_millis)
@@ -219,7 +269,7 @@ impl Answer {
     }
 }
 
-/// Why a child could not start. Kills the script with `AGENT_START` unless it says otherwise.
+/// Why a child could not start: kills the script with `AGENT_START`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct StartError(pub String);

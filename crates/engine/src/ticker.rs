@@ -1,7 +1,7 @@
 //! The clock that interrupts scripts: a thread that advances the engine's epoch while any script is live.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
@@ -18,16 +18,18 @@ pub(crate) struct Ticker(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     live: Arc<AtomicUsize>,
+    closed: Arc<AtomicBool>,
     thread: Thread,
 }
 
 impl Ticker {
     pub(crate) fn start(engine: &Engine) -> std::io::Result<Self> {
         let live = Arc::new(AtomicUsize::new(0));
-        let (engine, theirs) = (engine.weak(), live.clone());
-        let thread =
-            thread::Builder::new().name("fanfold-ticker".into()).spawn(move || tick(&engine, &theirs))?;
-        Ok(Self(Arc::new(Shared { live, thread: thread.thread().clone() })))
+        let closed = Arc::new(AtomicBool::new(false));
+        let theirs = (engine.weak(), live.clone(), closed.clone());
+        let thread = thread::Builder::new().name("fanfold-ticker".into());
+        let thread = thread.spawn(move || tick(&theirs.0, &theirs.1, &theirs.2))?.thread().clone();
+        Ok(Self(Arc::new(Shared { live, closed, thread })))
     }
 
     /// Keeps the ticker going until it is dropped.
@@ -41,13 +43,13 @@ impl Ticker {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // The thread finds itself alone and ends.
+        self.closed.store(true, Ordering::Release);
         self.thread.unpark();
     }
 }
 
-fn tick(engine: &EngineWeak, live: &Arc<AtomicUsize>) {
-    while Arc::strong_count(live) > 1 {
+fn tick(engine: &EngineWeak, live: &AtomicUsize, closed: &AtomicBool) {
+    while !closed.load(Ordering::Acquire) {
         if live.load(Ordering::Acquire) == 0 {
             thread::park();
             continue;

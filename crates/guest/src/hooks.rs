@@ -39,6 +39,7 @@ impl Hooks {
         host.set("agent", Function::new(ctx.clone(), call_agent)?)?;
         host.set("phase", Function::new(ctx.clone(), tell_phase)?)?;
         host.set("log", Function::new(ctx.clone(), tell_log)?)?;
+        host.set("isError", Function::new(ctx.clone(), |value: Value<'_>| value.is_error())?)?;
         host.set("optionsJson", Function::new(ctx.clone(), options_json)?)?;
         host.set("returned", Function::new(ctx.clone(), returned)?)?;
         host.set("threw", Function::new(ctx.clone(), threw)?)?;
@@ -152,16 +153,18 @@ fn returned<'js>(ctx: Ctx<'js>, value: Value<'js>) -> Result<()> {
                  arrays, strings, finite numbers, booleans and null",
                 fault.message
             ),
+            stack: String::new(),
             path: Some(fault.path),
         }
     }));
     Ok(())
 }
 
-/// `host.threw(text, code?, message?, path?)`: the script threw; the last three for a genuine WorkflowError.
+/// `host.threw(text, stack, code?, message?, path?)`: the script threw; the last three for a genuine WorkflowError.
 fn threw<'js>(
     ctx: Ctx<'js>,
     shown: Value<'js>,
+    stack: Value<'js>,
     code: Opt<Option<Coerced<String>>>,
     message: Opt<Option<Value<'js>>>,
     path: Opt<Option<Value<'js>>>,
@@ -170,14 +173,10 @@ fn threw<'js>(
         Some(value) => text::from_js(&ctx, &value).map(Some),
         None => Ok(None),
     };
-    let shown = text::from_js(&ctx, &shown)?;
+    let stack = text::from_js(&ctx, &stack)?;
     let failure = match (code.0.flatten(), optional(message)?) {
-        (Some(code), Some(message)) => {
-            // The stack is what follows the text that names the error.
-            let stack = shown.find("\n    at ").map_or("", |start| &shown[start..]);
-            Failure { code: Some(code.0), message: message + stack, path: optional(path)? }
-        }
-        _ => Failure { code: None, message: shown, path: None },
+        (Some(code), Some(message)) => Failure { code: Some(code.0), message, stack, path: optional(path)? },
+        _ => Failure { code: None, message: text::from_js(&ctx, &shown)?, stack, path: None },
     };
     task::settle(Err(failure));
     Ok(())

@@ -180,7 +180,11 @@ impl<'js> Writer<'_, 'js> {
     }
 
     fn object(&mut self, object: &Object<'js>) -> Result<(), String> {
-        if object.get_prototype().is_some_and(|prototype| prototype != *self.object_prototype) {
+        let prototype = object.get_prototype();
+        if self.ctx.has_exception() {
+            return Err(self.thrown(&rquickjs::Error::Exception));
+        }
+        if prototype.is_some_and(|prototype| prototype != *self.object_prototype) {
             return Err("is not a plain object: it is an instance of a class".into());
         }
         let is_root = self.ancestors.len() == 1;

@@ -60,6 +60,10 @@ where
     wit_bindgen::spawn_local(async move {
         let resume = call.await;
         IN_FLIGHT.set(IN_FLIGHT.get() - 1);
+        if REPORT.with_borrow(Option::is_none) {
+            // The script is over: nothing of it runs any more.
+            return;
+        }
         with_sandbox(|sandbox| {
             sandbox.runtime.context().with(|ctx| {
                 if let Err(error) = resume(&ctx) {
@@ -101,6 +105,7 @@ fn deadlock() -> Failure {
                   Await only promises that come from agent(), parallel(), pipeline() or from async functions \
                   that end"
                 .into(),
+        stack: String::new(),
         path: None,
     }
 }
@@ -113,6 +118,7 @@ fn internal(ctx: &Ctx<'_>, error: &rquickjs::Error) -> Failure {
     Failure {
         code: Some("INTERNAL".into()),
         message: format!("the sandbox failed: {}", message.unwrap_or_else(|| error.to_string())),
+        stack: String::new(),
         path: None,
     }
 }

@@ -36,7 +36,7 @@ pub struct RunResult {
     pub error: Option<WorkflowError>,
     /// `agent()` calls that were accepted.
     pub agents_started: u32,
-    /// The children that ended without success, in the order they ended.
+    /// The children that could not start or ended without success, in the order they ended.
     #[serde(default)]
     pub failures: Vec<AgentFailure>,
     /// `agent()` calls whose promise nothing ever looked at: their answers were lost.
@@ -49,6 +49,12 @@ pub struct RunResult {
     /// WebAssembly fuel that the script used, about one unit an instruction.
     #[serde(default)]
     pub fuel_used: u64,
+    /// What `Math.random` was seeded with. With the same seed and start time a run sees the same values again.
+    #[serde(default)]
+    pub seed: u64,
+    /// What `Date` said, in milliseconds since 1970.
+    #[serde(default)]
+    pub start_time_ms: u64,
 }
 
 impl RunResult {
@@ -63,11 +69,13 @@ impl RunResult {
             never_awaited: 0,
             warnings: Vec::new(),
             fuel_used: 0,
+            seed: 0,
+            start_time_ms: 0,
         }
     }
 }
 
-/// A child that ended without success.
+/// A child that ended without success, or could not start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentFailure {

@@ -24,8 +24,12 @@ pub fn render(name: &str, result: &RunResult, max_result_chars: usize) -> String
                 1 => "1 agent".to_string(),
                 n => format!("{n} agents"),
             };
-            let value = truncate(pretty(result.value.get()), max_result_chars);
-            format!("workflow \"{name}\" completed ({agents}).\nReturn value:\n{value}")
+            let (value, omitted) = shown(result.value.get(), max_result_chars);
+            let mut text = format!("workflow \"{name}\" completed ({agents}).\nReturn value:\n{value}");
+            if omitted > 0 {
+                text.push_str(&format!("\n… [truncated: {omitted} more characters]"));
+            }
+            text
         }
         StopReason::Cancelled => match result.error.as_ref() {
             Some(error) => format!("Error: workflow run was cancelled ({})", error.message),
@@ -39,15 +43,17 @@ pub fn render(name: &str, result: &RunResult, max_result_chars: usize) -> String
 
 /// Indents compact JSON by two spaces a level, as `JSON.stringify(value, null, 2)` does.
 ///
-/// Works on the text alone, so that numbers stay as they were written and depth costs nothing. `json` must
-/// be valid; other text comes out as it may.
+/// Works on the text alone, so that numbers stay as they were written. `json` must be valid; other text comes out
+/// as it may.
 pub fn pretty(json: &str) -> String {
-    let mut out = String::with_capacity(json.len() * 2);
+    shown(json, usize::MAX).0
+}
+
+/// The first `max_chars` characters of the indented JSON, and how many more there are. Those are only counted:
+/// indentation can make a value a hundred times as long.
+fn shown(json: &str, max_chars: usize) -> (String, usize) {
+    let mut out = Bounded { text: String::new(), room: max_chars, omitted: 0 };
     let (mut depth, mut in_string, mut escaped, mut just_opened) = (0usize, false, false, false);
-    let newline = |out: &mut String, depth: usize| {
-        out.push('\n');
-        out.extend(core::iter::repeat_n("  ", depth));
-    };
     for c in json.chars() {
         if in_string {
             out.push(c);
@@ -64,28 +70,45 @@ pub fn pretty(json: &str) -> String {
         }
         if just_opened != closes {
             // The first element of a container, or the end of one that has elements.
-            newline(&mut out, depth);
+            out.new_line(depth);
         }
         just_opened = matches!(c, '{' | '[');
         depth += usize::from(just_opened);
         out.push(c);
         match c {
             '"' => in_string = true,
-            ',' => newline(&mut out, depth),
+            ',' => out.new_line(depth),
             ':' => out.push(' '),
             _ => {}
         }
     }
-    out
+    (out.text, out.omitted)
 }
 
-fn truncate(mut text: String, max_chars: usize) -> String {
-    if let Some((cut, _)) = text.char_indices().nth(max_chars) {
-        let omitted = text[cut..].chars().count();
-        text.truncate(cut);
-        text.push_str(&format!("\n… [truncated: {omitted} more characters]"));
+/// Text that keeps its beginning and counts the rest.
+struct Bounded {
+    text: String,
+    room: usize,
+    omitted: usize,
+}
+
+impl Bounded {
+    fn push(&mut self, c: char) {
+        if self.room == 0 {
+            self.omitted += 1;
+        } else {
+            self.room -= 1;
+            self.text.push(c);
+        }
     }
-    text
+
+    fn new_line(&mut self, depth: usize) {
+        self.push('\n');
+        let fits = self.room.min(2 * depth);
+        self.text.extend(core::iter::repeat_n(' ', fits));
+        self.room -= fits;
+        self.omitted += 2 * depth - fits;
+    }
 }
 
 #[cfg(test)]
@@ -117,6 +140,16 @@ mod tests {
             "workflow \"x\" completed (1 agent).\nReturn value:\n\"🎉🎉\n… [truncated: 3 more characters]"
         );
         assert!(render("x", &result, 6).ends_with("\"🎉🎉🎉🎉\""));
+    }
+
+    #[test]
+    fn a_deep_value_takes_no_more_memory_than_is_shown() {
+        let json = "[".repeat(90) + &"0,".repeat(1000) + "0" + &"]".repeat(90);
+        let whole = pretty(&json);
+        let (cut, omitted) = shown(&json, 500);
+        assert!(whole.starts_with(&cut) && cut.len() == 500);
+        assert_eq!(omitted, whole.len() - 500);
+        assert!(cut.capacity() < 2000);
     }
 
     #[test]

@@ -5,7 +5,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use fanfold::{AgentRequest, Answer, CancellationToken, Child, ChildError, StartError};
-use serde_json::Value;
 use tokio::time::Instant;
 
 use super::Config;
@@ -20,8 +19,7 @@ pub(super) fn start(
     request: AgentRequest,
     cancel: CancellationToken,
 ) -> Result<Child, StartError> {
-    let wanted =
-        request.options.schema.as_ref().map(|schema| Wanted::new(&request.prompt, schema)).transpose()?;
+    let wanted = Wanted::new(&request)?;
     let deadline = request.options.timeout().and_then(|timeout| Instant::now().checked_add(timeout));
     let mut work = Work { config, request, cancel, wanted, deadline, attempt: 0 };
     let first = work.spawn().map_err(StartError::new)?;
@@ -50,12 +48,11 @@ struct Wanted {
 }
 
 impl Wanted {
-    fn new(prompt: &str, schema: &Value) -> Result<Self, StartError> {
-        let prompt = ask::with_schema(prompt, schema);
-        match Schema::new(schema) {
-            Ok(schema) => Ok(Self { schema: Arc::new(schema), prompt }),
-            Err(error) => Err(StartError::new(format!("the schema cannot be used: {error}"))),
-        }
+    fn new(request: &AgentRequest) -> Result<Option<Self>, StartError> {
+        let unusable = |error| StartError::new(format!("the schema cannot be used: {error}"));
+        let validator = request.options.validator().map_err(unusable)?;
+        let wanted = validator.zip(request.options.schema.as_ref());
+        Ok(wanted.map(|(schema, text)| Self { schema, prompt: ask::with_schema(&request.prompt, text) }))
     }
 }
 

@@ -105,8 +105,8 @@ fn variables(request: &AgentRequest, attempt: u32) -> impl Iterator<Item = (&'st
         ("FANFOLD_RUN_ID", Some(request.run_id.to_string())),
         ("FANFOLD_SEQ", Some(request.seq.to_string())),
         ("FANFOLD_ATTEMPT", Some(attempt.to_string())),
-        ("FANFOLD_LABEL", options.label),
-        ("FANFOLD_PHASE", options.phase),
+        ("FANFOLD_LABEL", Some(request.label.to_string())),
+        ("FANFOLD_PHASE", request.phase.as_deref().map(str::to_owned)),
         ("FANFOLD_SCHEMA", schema),
         ("FANFOLD_MODEL", options.model),
         ("FANFOLD_PROVIDER", options.provider),
@@ -131,13 +131,15 @@ mod tests {
     fn options_not_given_have_no_variable() {
         let names: Vec<_> = variables(&AgentRequest::new("p"), 1).collect();
         let [run, seq, attempt] = ["FANFOLD_RUN_ID", "FANFOLD_SEQ", "FANFOLD_ATTEMPT"];
-        assert_eq!(names, [(run, "".into()), (seq, "1".into()), (attempt, "1".into())]);
+        let always =
+            [(run, "".into()), (seq, "1".into()), (attempt, "1".into()), ("FANFOLD_LABEL", "p".into())];
+        assert_eq!(names, always);
     }
 
     #[test]
     fn values_that_a_process_cannot_be_given_are_mended_or_left_out() {
         let mut request = AgentRequest::new("p");
-        request.options.label = Some("a\0b".into());
+        request.label = "a\0b".into();
         request.options.schema = Some(json!({"title": "x".repeat(MAX_SCHEMA_BYTES)}));
         let variables: BTreeMap<_, _> = variables(&request, 1).collect();
         assert_eq!(variables["FANFOLD_LABEL"], "ab");

@@ -25,7 +25,7 @@ const LABEL_CHARS: usize = 48;
 const TEXT_CHARS: usize = 4000;
 
 /// Most warnings that a run keeps.
-const MAX_WARNINGS: usize = 100;
+pub(crate) const MAX_WARNINGS: usize = 100;
 
 /// What the driver has to do.
 #[derive(Debug)]
@@ -81,6 +81,7 @@ impl ScriptEnd {
 
 pub(crate) struct Books<R> {
     run_id: Arc<str>,
+    parent: Option<Arc<str>>,
     limits: Limits,
     /// Calls that have not ended, by number.
     calls: BTreeMap<u32, Call<R>>,
@@ -109,7 +110,7 @@ enum Terminal {
 struct Call<R> {
     /// Who waits for the answer; none once it was given.
     reply: Option<R>,
-    label: String,
+    label: Arc<str>,
     phase: Option<Arc<str>>,
     stage: Stage,
 }
@@ -125,9 +126,10 @@ enum Stage {
 
 impl<R> Books<R> {
     /// Opens the books of a run, with its first event.
-    pub(crate) fn open(run_id: Arc<str>, meta: Arc<Meta>, limits: Limits) -> Self {
+    pub(crate) fn open(run_id: Arc<str>, parent: Option<Arc<str>>, meta: Arc<Meta>, limits: Limits) -> Self {
         Self {
             run_id,
+            parent,
             limits,
             calls: BTreeMap::new(),
             queue: VecDeque::new(),
@@ -152,23 +154,12 @@ impl<R> Books<R> {
 
     // ── The script ──────────────────────────────────────────────────────────────────────────────────────
 
-    /// The script called `agent()`. `bytes` is the size of what it sent.
+    /// The script calls `agent()`: whether it may, before anything is made of what it sent, `bytes` in size.
     ///
     /// # Errors
-    /// What the call is refused with; nothing will start.
-    pub(crate) fn call(
-        &mut self,
-        prompt: String,
-        options: AgentOptions,
-        bytes: u64,
-        reply: R,
-    ) -> Result<(), WorkflowError> {
+    /// What the call is refused with.
+    pub(crate) fn admit(&mut self, bytes: u64) -> Result<(), WorkflowError> {
         self.check_running()?;
-        if prompt.is_empty() {
-            return Err(ErrorCode::InvalidArgument
-                .error("agent() takes a prompt that is not empty")
-                .on("prompt"));
-        }
         let cap = self.limits.max_total_agents;
         if self.accepted >= cap {
             return Err(ErrorCode::AgentCap.error(format!(
@@ -181,12 +172,42 @@ impl<R> Books<R> {
                 "the prompts and options of one run may take {most} bytes together (maxRequestBytes)"
             )));
         }
+        // Counted even if the call is refused for what it says: reading that is work too.
         self.request_bytes += bytes;
+        Ok(())
+    }
+
+    /// The script called `agent()`, and was admitted.
+    ///
+    /// # Errors
+    /// What the call is refused with; nothing will start.
+    pub(crate) fn call(
+        &mut self,
+        prompt: String,
+        options: AgentOptions,
+        reply: R,
+    ) -> Result<(), WorkflowError> {
+        if prompt.is_empty() {
+            return Err(ErrorCode::InvalidArgument
+                .error("agent() takes a prompt that is not empty")
+                .on("prompt"));
+        }
         self.accepted += 1;
         let seq = self.accepted;
-        let label = options.label.clone().unwrap_or_else(|| default_label(&prompt));
+        let label: Arc<str> = match &options.label {
+            Some(label) => cut(label).into(),
+            None => default_label(&prompt).into(),
+        };
         let phase = options.phase.as_deref().map(Arc::from).or_else(|| self.phase.clone());
-        let request = AgentRequest { run_id: self.run_id.clone(), seq, prompt, options };
+        let request = AgentRequest {
+            run_id: self.run_id.clone(),
+            parent: self.parent.clone(),
+            seq,
+            label: label.clone(),
+            phase: phase.clone(),
+            prompt,
+            options,
+        };
         self.calls
             .insert(seq, Call { reply: Some(reply), label, phase, stage: Stage::Queued(Box::new(request)) });
         self.queue.push_back(seq);
@@ -258,7 +279,7 @@ impl<R> Books<R> {
             1 => self.warn("1 agent() call was never awaited: its answer is lost"),
             n => self.warn(&format!("{n} agent() calls were never awaited: their answers are lost")),
         }
-        for rejection in end.unhandled_rejections {
+        for rejection in end.unhandled_rejections.into_iter().take(MAX_WARNINGS) {
             self.warn(&format!("unhandled rejection: {}", cut(&rejection)));
         }
         if self.terminal.is_none() {
@@ -266,6 +287,7 @@ impl<R> Books<R> {
                 Ok(value) => Terminal::Completed(value),
                 Err(mut error) => {
                     error.message = cut(&error.message);
+                    error.path = error.path.as_deref().map(cut);
                     Terminal::Failed(error)
                 }
             });
@@ -303,19 +325,31 @@ impl<R> Books<R> {
             call.stage = Stage::Unannounced;
             return;
         }
-        let agent = Arc::new(Agent { seq, label: call.label.clone(), phase: call.phase.clone(), child_id });
+        let (label, phase) = (call.label.to_string(), call.phase.clone());
+        let agent = Arc::new(Agent { seq, label, phase, child_id: cut(&child_id) });
         call.stage = Stage::Running(agent.clone());
         self.effects.push_back(Effect::Emit(EventKind::AgentStart { agent }));
     }
 
-    /// A child could not start.
-    pub(crate) fn start_failed(&mut self, seq: u32, error: WorkflowError) {
+    /// A child could not start, for this reason.
+    pub(crate) fn start_failed(&mut self, seq: u32, reason: &str) {
         if !matches!(self.calls.get(&seq), Some(Call { stage: Stage::Starting, .. })) {
             return;
         }
-        if let Some(Call { reply: Some(reply), .. }) = self.calls.remove(&seq) {
+        let Some(call) = self.calls.remove(&seq) else { return };
+        let reason = cut(reason);
+        let error =
+            ErrorCode::AgentStart.error(format!("agent {seq} ({:?}) could not start: {reason}", call.label));
+        if self.terminal.is_none() {
+            self.fail(seq, &call.label, reason);
+        }
+        if let Some(reply) = call.reply {
             self.effects.push_back(Effect::Answer(reply, Err(error)));
         }
+    }
+
+    fn fail(&mut self, seq: u32, label: &str, reason: String) {
+        self.failures.push(AgentFailure { seq, label: label.to_owned(), reason });
     }
 
     /// A child has ended.
@@ -327,15 +361,18 @@ impl<R> Books<R> {
             _ if stopped => (AgentOutcome::Cancelled, Ok(Reply::None)),
             ChildEnd::Completed(reply) => (AgentOutcome::Completed, Ok(reply)),
             ChildEnd::Failed(reason) => {
-                self.failures.push(AgentFailure { seq, label: call.label, reason: cut(&reason) });
+                self.fail(seq, &call.label, cut(&reason));
                 (AgentOutcome::Failed, Ok(Reply::None))
             }
-            ChildEnd::Cancelled => (AgentOutcome::Cancelled, Ok(Reply::None)),
+            ChildEnd::Cancelled => {
+                self.fail(seq, &call.label, "it stopped without having been told to".to_owned());
+                (AgentOutcome::Cancelled, Ok(Reply::None))
+            }
             ChildEnd::Broken(reason) => {
                 let reason = cut(&reason);
                 let message =
                     format!("the provider broke while agent {seq} ({:?}) ran: {reason}", call.label);
-                self.failures.push(AgentFailure { seq, label: call.label, reason });
+                self.fail(seq, &call.label, reason);
                 (AgentOutcome::Failed, Err(ErrorCode::AgentResult.error(message)))
             }
         };
@@ -420,7 +457,7 @@ impl<R> Books<R> {
 }
 
 /// The prompt's first line, at most 48 characters.
-fn default_label(prompt: &str) -> String {
+pub(crate) fn default_label(prompt: &str) -> String {
     let line = prompt.lines().next().unwrap_or_default();
     match line.char_indices().nth(LABEL_CHARS) {
         None => line.to_owned(),

@@ -3,11 +3,10 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
-use fanfold_types::{ErrorCode, WorkflowError};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use serde_json::Value;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
@@ -21,7 +20,7 @@ pub(super) enum Step {
     Started(Started),
     StartFailed {
         seq: u32,
-        error: WorkflowError,
+        reason: String,
     },
     Ended {
         seq: u32,
@@ -33,7 +32,7 @@ pub(super) enum Step {
 pub(super) struct Started {
     pub(super) seq: u32,
     child: Child,
-    schema: Option<Value>,
+    schema: Option<Arc<Schema>>,
     slot: OwnedSemaphorePermit,
 }
 
@@ -46,7 +45,7 @@ pub(super) fn start(
     slot: OwnedSemaphorePermit,
 ) -> BoxFuture<'static, Step> {
     let seq = request.seq;
-    let schema = request.options.schema.clone();
+    let schema = request.options.validator.clone();
     let starting = catch_unwind(AssertUnwindSafe(|| provider.start(request, cancel)));
     Box::pin(async move {
         let started = match starting {
@@ -61,8 +60,7 @@ pub(super) fn start(
             Ok(Err(StartError(reason))) => reason,
             Err(panic) => format!("the provider panicked: {}", said(&*panic)),
         };
-        let error = ErrorCode::AgentStart.error(format!("agent {seq} could not start: {reason}"));
-        Step::StartFailed { seq, error }
+        Step::StartFailed { seq, reason }
     })
 }
 
@@ -76,7 +74,7 @@ impl Started {
         let Self { seq, child, schema, slot } = self;
         Box::pin(async move {
             let end = match AssertUnwindSafe(child.result).catch_unwind().await {
-                Ok(Ok(answer)) => check(answer, schema.as_ref()),
+                Ok(Ok(answer)) => check(answer, schema.as_deref()),
                 Ok(Err(ChildError::Failed(reason))) => ChildEnd::Failed(reason),
                 Ok(Err(ChildError::Cancelled)) => ChildEnd::Cancelled,
                 Ok(Err(ChildError::Broken(reason))) => ChildEnd::Broken(reason),
@@ -89,15 +87,12 @@ impl Started {
 }
 
 /// A child that was asked for a value must give one that satisfies the schema, whatever the provider claims.
-fn check(answer: Answer, schema: Option<&Value>) -> ChildEnd {
+fn check(answer: Answer, schema: Option<&Schema>) -> ChildEnd {
     let Some(schema) = schema else { return ChildEnd::Completed(text_or_value(answer)) };
     let Some(value) = answer.structured else {
         return ChildEnd::Failed("the child gave no structured value, and the call has a schema".into());
     };
-    let violations = match Schema::new(schema) {
-        Ok(schema) => schema.violations(&value),
-        Err(error) => return ChildEnd::Broken(error.to_string()),
-    };
+    let violations = schema.violations(&value);
     if violations.is_empty() {
         ChildEnd::Completed(Reply::Json(value.to_string()))
     } else {

@@ -1,20 +1,22 @@
 //! The task that drives a run: it polls the script, starts children, listens to them and to the caller, tells
 //! the books what happened and carries out what they decide. It decides nothing itself.
 
-use std::pin::Pin;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use fanfold_types::{ErrorCode, Event, Meta, RunResult, WorkflowError};
-use futures::StreamExt as _;
+use fanfold_types::{ErrorCode, Event, RunResult, WorkflowError};
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
+use futures::{FutureExt as _, StreamExt as _};
 use serde_json::value::RawValue;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Sleep, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::books::{Books, Effect, ScriptEnd};
+use super::books::{Books, Effect, MAX_WARNINGS, ScriptEnd};
 use super::child::{self, Step};
 use super::handle::{Canceller, Run};
 use super::link::{Answerer, Link};
@@ -29,30 +31,48 @@ use crate::subagents::Subagents;
 /// Everything a run needs, checked.
 pub(crate) struct Plan {
     pub(crate) id: Arc<str>,
-    pub(crate) meta: Arc<Meta>,
-    pub(crate) script: Arc<Script>,
+    pub(crate) parent: Option<Arc<str>>,
+    pub(crate) script: Script,
     pub(crate) program: Arc<[u8]>,
     pub(crate) args: Option<String>,
     pub(crate) seed: u64,
+    pub(crate) start_time_ms: u64,
     pub(crate) limits: Limits,
     pub(crate) provider: Arc<dyn Subagents>,
     pub(crate) observers: Vec<Box<dyn Observer>>,
     pub(crate) sandboxes: Sandboxes,
     pub(crate) slots: Arc<Semaphore>,
-    pub(crate) clock: Arc<dyn Fn() -> u64 + Send + Sync>,
+    pub(crate) clock: Clock,
     /// Whatever else ends the run: the caller's token, the engine's end.
     pub(crate) cancelled_by: Vec<(CancellationToken, &'static str)>,
 }
 
+/// Milliseconds since 1970.
+pub(crate) type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
+
 /// Starts the run's task on the current Tokio runtime.
 pub(crate) fn spawn(plan: Plan) -> Run {
+    let meta = Arc::new(plan.script.meta.clone());
     let canceller = Canceller::default();
     let (sender, result) = watch::channel(None);
-    let (newsroom, telling) = Newsroom::open(plan.observers, plan.meta.clone());
-    let books = Books::open(plan.id.clone(), plan.meta.clone(), plan.limits.clone());
-    let driver = Driver {
-        link: Arc::new(Link::new(books, plan.provider.supports())),
-        id: plan.id.clone(),
+    let run = Run::new(plan.id.clone(), meta.clone(), canceller.clone(), result, plan.limits.grace());
+
+    let (newsroom, telling) = Newsroom::open(plan.observers, meta.clone());
+    let books = Books::open(plan.id.clone(), plan.parent, meta, plan.limits.clone());
+    let link = Arc::new(Link::new(books, plan.provider.supports()));
+    let settings = wit::Settings {
+        args: plan.args,
+        start_time_ms: plan.start_time_ms,
+        seed: plan.seed,
+        max_items_per_call: plan.limits.max_items_per_call,
+    };
+    let guest: Guest = {
+        let (sandboxes, limits, link) = (plan.sandboxes, plan.limits.clone(), link.clone());
+        Box::pin(async move { sandboxes.run(plan.program, settings, &limits, link).await })
+    };
+    let mut driver = Driver {
+        id: plan.id,
+        link,
         script: plan.script,
         provider: plan.provider,
         slots: plan.slots,
@@ -63,39 +83,31 @@ pub(crate) fn spawn(plan: Plan) -> Run {
         stop_children: CancellationToken::new(),
         limits: plan.limits,
     };
-    let settings = wit::Settings {
-        args: plan.args,
-        start_time_ms: (driver.clock)(),
-        seed: plan.seed,
-        max_items_per_call: driver.limits.max_items_per_call,
-    };
-    let grace = driver.limits.grace();
-    let cancellation = canceller.clone();
     let cancelled_by = plan.cancelled_by;
-    let (sandboxes, program) = (plan.sandboxes, plan.program);
     tokio::spawn(async move {
-        for (token, reason) in &cancelled_by {
-            if token.is_cancelled() {
-                cancellation.cancel(reason);
-            }
+        let drive = driver.drive(guest, &canceller, &cancelled_by);
+        if AssertUnwindSafe(drive).catch_unwind().await.is_err() {
+            driver.panicked();
         }
-        let finished = driver.drive(sandboxes, program, settings, &cancellation, &cancelled_by).await;
-        sender.send_replace(Some(Arc::new(finished)));
+        let grace = driver.limits.grace();
+        let mut result = driver.finish();
+        (result.seed, result.start_time_ms) = (plan.seed, plan.start_time_ms);
+        sender.send_replace(Some(Arc::new(result)));
         if let Some(telling) = telling {
             // The observers have as long as children have to stop; then they go on by themselves.
-            let _ = tokio::time::timeout(grace, telling).await;
+            let _ = timeout(grace, telling).await;
         }
     });
-    Run::new(plan.id, plan.meta, canceller, result, grace)
+    run
 }
 
 struct Driver {
     id: Arc<str>,
     link: Arc<Link>,
-    script: Arc<Script>,
+    script: Script,
     provider: Arc<dyn Subagents>,
     slots: Arc<Semaphore>,
-    clock: Arc<dyn Fn() -> u64 + Send + Sync>,
+    clock: Clock,
     newsroom: Newsroom,
     events: u64,
     /// The next step of every child. They run in the run's own task: in order, and dropped with it.
@@ -104,78 +116,90 @@ struct Driver {
     limits: Limits,
 }
 
-type Guest = Pin<Box<dyn Future<Output = (Result<wit::Report, WorkflowError>, u64)> + Send>>;
+type Guest = Pin<Box<dyn Future<Output = Result<wit::Report, WorkflowError>> + Send>>;
 type Slot = Pin<Box<dyn Future<Output = Option<OwnedSemaphorePermit>> + Send>>;
+type Deadline = Option<Pin<Box<Sleep>>>;
 
 impl Driver {
+    /// Drives the run until nothing is left to wait for, or patience is over. The script is gone then, children
+    /// may not be.
     async fn drive(
-        mut self,
-        sandboxes: Sandboxes,
-        program: Arc<[u8]>,
-        settings: wit::Settings,
+        &mut self,
+        guest: Guest,
         canceller: &Canceller,
         cancelled_by: &[(CancellationToken, &'static str)],
-    ) -> RunResult {
-        let (limits, link) = (self.limits.clone(), self.link.clone());
-        let mut guest: Option<Guest> =
-            Some(Box::pin(async move { sandboxes.run(program, settings, &limits, link).await }));
+    ) {
+        let link = self.link.clone();
+        let mut guest = Some(guest);
         let mut slot: Option<Slot> = None;
         // When patience ends, once the run is ending.
-        let mut force_at: Option<Instant> = None;
-        let overtime_at = self.limits.max_duration_ms.map(|ms| Instant::now() + Duration::from_millis(ms));
-        let mut fuel_used = 0;
+        let mut force: Deadline = None;
+        let mut overtime: Deadline = self.limits.max_duration_ms.map(|ms| after(Duration::from_millis(ms)));
+        let mut cancelled = pin!(cancelled(canceller, cancelled_by));
 
-        if canceller.is_cancelled() {
+        if (&mut cancelled).now_or_never().is_some() {
             // Cancelled before the first instruction: the script does not run at all.
             guest = None;
-            self.link.books().cancel(&canceller.reason());
-            self.link.books().script_ended(ScriptEnd::stopped(ErrorCode::Cancelled.error("")));
+            let reason = canceller.reason();
+            link.books().cancel(&reason);
+            link.books().script_ended(ScriptEnd::stopped(ErrorCode::Cancelled.error(reason)));
         }
-        let link = self.link.clone();
         loop {
             self.carry_out();
             if link.books().is_done() {
-                break;
+                return;
             }
             if slot.is_none() && link.books().wants_slot() {
                 slot = Some(self.next_slot());
             }
             tokio::select! {
                 biased;
-                // Before the script's end, so that every call it made has been seen and started.
                 permit = wait(&mut slot) => {
                     slot = None;
                     self.start_child(permit);
                 }
                 () = link.changed.notified() => {}
-                () = cancelled(canceller, cancelled_by), if force_at.is_none() => {
+                () = &mut cancelled, if force.is_none() => {
                     link.books().cancel(&canceller.reason());
-                    link.stop.set();
-                    force_at = Some(Instant::now() + self.limits.grace());
+                    link.stopped.store(true, Ordering::Relaxed);
+                    force = Some(after(self.limits.grace()));
                 }
                 Some(step) = self.children.next(), if !self.children.is_empty() => self.note(step),
-                (report, fuel) = wait(&mut guest) => {
+                report = wait(&mut guest) => {
                     guest = None;
-                    fuel_used = fuel;
-                    self.start_ready(&mut slot);
+                    slot = None;
                     self.script_ended(report);
-                    force_at.get_or_insert_with(|| Instant::now() + self.limits.grace());
+                    force.get_or_insert_with(|| after(self.limits.grace()));
                 }
-                () = sleep_until(force_at.unwrap_or_else(Instant::now)), if force_at.is_some() => break,
-                () = sleep_until(overtime_at.unwrap_or_else(Instant::now)), if overtime_at.is_some() && guest.is_some() => {
-                    guest = None;
-                    let ms = self.limits.max_duration_ms.unwrap_or_default();
-                    let error = ErrorCode::TimeLimit.error(format!("the run took longer than {ms} ms (maxDurationMs)"));
-                    link.books().script_ended(ScriptEnd::stopped(error));
-                    force_at.get_or_insert_with(|| Instant::now() + self.limits.grace());
+                () = wait(&mut force) => return,
+                () = wait(&mut overtime) => {
+                    overtime = None;
+                    if guest.take().is_some() {
+                        let ms = self.limits.max_duration_ms.unwrap_or_default();
+                        let message = format!("the run took longer than {ms} ms (maxDurationMs)");
+                        let end = ScriptEnd::stopped(ErrorCode::TimeLimit.error(message));
+                        link.books().script_ended(end);
+                        force.get_or_insert_with(|| after(self.limits.grace()));
+                    }
                 }
             }
         }
-        drop(guest);
-        let mut result = link.books().close();
-        result.fuel_used = fuel_used;
+    }
+
+    /// Something that the host gave, a clock or the drop of a child, panicked in the run's task.
+    fn panicked(&self) {
+        let error = ErrorCode::Internal.error("the task of the run panicked: a provider or the clock did");
+        self.link.books().script_ended(ScriptEnd::stopped(error));
+    }
+
+    /// Drops the children that did not stop, and closes the books.
+    fn finish(mut self) -> RunResult {
+        let children = std::mem::take(&mut self.children);
+        // A child that panics when it is dropped is gone all the same; the panic hook has told of it.
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(children)));
+        let mut result = self.link.books().close();
+        result.fuel_used = self.link.fuel_used.load(Ordering::Relaxed);
         self.carry_out();
-        // Children that did not stop are dropped with the driver.
         result
     }
 
@@ -188,7 +212,9 @@ impl Driver {
                 Effect::Emit(kind) => {
                     self.events += 1;
                     let (id, n, clock) = (&self.id, self.events, &self.clock);
-                    self.newsroom.tell(|| News::Event(Event { kind, id: id.clone(), n, at: clock() }));
+                    // The clock is the host's; without a time an event is still an event.
+                    let at = catch_unwind(AssertUnwindSafe(|| clock())).unwrap_or_default();
+                    self.newsroom.tell(|| News::Event(Event { kind, id: id.clone(), n, at }));
                 }
                 Effect::Warn(warning) => self.newsroom.tell(|| News::Warning(warning)),
                 Effect::Answer(to, answer) => answer_call(to, answer),
@@ -210,9 +236,8 @@ impl Driver {
         self.children.push(child::start(&*self.provider, request, cancel, permit));
     }
 
-    /// Starts what the script called just before it ended and there is room for.
-    fn start_ready(&self, slot: &mut Option<Slot>) {
-        *slot = None;
+    /// Starts what the script called just before it returned and there is room for.
+    fn start_ready(&self) {
         while self.link.books().wants_slot() {
             let Ok(permit) = self.slots.clone().try_acquire_owned() else { return };
             self.start_child(Some(permit));
@@ -226,12 +251,15 @@ impl Driver {
                 books.child_started(started.seq, started.id().to_owned());
                 self.children.push(started.end());
             }
-            Step::StartFailed { seq, error } => books.start_failed(seq, error),
+            Step::StartFailed { seq, reason } => books.start_failed(seq, &reason),
             Step::Ended { seq, end } => books.child_ended(seq, end),
         }
     }
 
-    fn script_ended(&mut self, report: Result<wit::Report, WorkflowError>) {
+    fn script_ended(&self, report: Result<wit::Report, WorkflowError>) {
+        if report.is_ok() {
+            self.start_ready();
+        }
         let end = match report {
             Err(error) => ScriptEnd::stopped(error),
             Ok(report) => ScriptEnd {
@@ -240,6 +268,7 @@ impl Driver {
                 unhandled_rejections: report
                     .unhandled_rejections
                     .iter()
+                    .take(MAX_WARNINGS)
                     .map(|text| self.script.thrown(text).message)
                     .collect(),
             },
@@ -258,18 +287,21 @@ impl Driver {
                          a summary"
                     )));
                 }
+                if value.bytes().any(|byte| byte < 0x20) {
+                    return Err(
+                        ErrorCode::Internal.error("the sandbox gave a value that it cannot have made")
+                    );
+                }
                 json::read("value", value).map_err(|error| ErrorCode::Internal.error(error.message))
             }
             Err(failure) => {
-                let mut error = self.script.thrown(&failure.message);
-                error.code = failure
-                    .code
-                    .as_deref()
-                    .map(|code| ErrorCode::from_wire(code).unwrap_or(ErrorCode::Internal));
-                error.path = failure.path;
-                if error.code.is_some() {
+                // The script's text tells where each frame is, in the author's columns.
+                let mut error = self.script.thrown(&format!("{}\n{}", failure.message, failure.stack));
+                if let Some(code) = failure.code {
+                    error.code = Some(ErrorCode::from_wire(&code).unwrap_or(ErrorCode::Internal));
                     // Its place is told; the stack is for errors of the script's own.
-                    error.message.truncate(error.message.find("\n    at ").unwrap_or(error.message.len()));
+                    error.message = failure.message;
+                    error.path = failure.path;
                 }
                 Err(error)
             }
@@ -280,6 +312,10 @@ impl Driver {
 fn answer_call(to: Answerer, answer: Result<super::books::Reply, WorkflowError>) {
     // A script that is gone does not mind.
     let _ = to.send(answer);
+}
+
+fn after(time: Duration) -> Pin<Box<Sleep>> {
+    Box::pin(sleep(time))
 }
 
 /// Waits for a future that may not be there; without one, for ever.

@@ -109,10 +109,6 @@ impl Canceller {
         self.0.reason.get().cloned().unwrap_or_default()
     }
 
-    pub(super) fn is_cancelled(&self) -> bool {
-        self.0.token.is_cancelled()
-    }
-
     pub(super) async fn cancelled(&self) {
         self.0.token.cancelled().await;
     }

@@ -1,5 +1,6 @@
 //! Between the guest and the driver: what the script asks goes into the books at once, and wakes the driver.
 
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fanfold_types::{ErrorCode, WorkflowError};
@@ -7,7 +8,6 @@ use tokio::sync::{Notify, oneshot};
 
 use super::books::{Books, Reply};
 use crate::options;
-use crate::sandbox::StopFlag;
 use crate::subagents::{Support, unsupported};
 
 /// Who waits for the answer to a call.
@@ -21,12 +21,20 @@ pub(crate) struct Link {
     /// Tells the driver that the books have changed.
     pub(super) changed: Notify,
     /// Tells the script's computation that the run is over for it.
-    pub(super) stop: StopFlag,
+    pub(super) stopped: AtomicBool,
+    /// Fuel that the script has used, kept up to date while it runs.
+    pub(crate) fuel_used: AtomicU64,
 }
 
 impl Link {
     pub(super) fn new(books: Books<Answerer>, support: Support) -> Self {
-        Self { books: Mutex::new(books), support, changed: Notify::new(), stop: StopFlag::default() }
+        Self {
+            books: Mutex::new(books),
+            support,
+            changed: Notify::new(),
+            stopped: AtomicBool::new(false),
+            fuel_used: AtomicU64::new(0),
+        }
     }
 
     /// The books. Nothing is held across an await, and nobody panics while holding them; if somebody did, the
@@ -37,13 +45,13 @@ impl Link {
 
     /// The script called `agent()`.
     pub(crate) async fn agent(&self, prompt: String, options: &str) -> Result<Reply, WorkflowError> {
-        let bytes = (prompt.len() + options.len()) as u64;
+        self.books().admit((prompt.len() + options.len()) as u64)?;
         let options = options::parse(options)?;
         let ignored = unsupported(&options, self.support)?;
         let (sender, answer) = oneshot::channel();
         {
             let mut books = self.books();
-            books.call(prompt, options, bytes, sender)?;
+            books.call(prompt, options, sender)?;
             for hint in ignored {
                 books.warn(&format!(
                     "agent() option {hint:?} is ignored: this run's provider does not honour it"
@@ -70,6 +78,6 @@ impl Link {
 
     /// Whether the script should no longer compute.
     pub(crate) fn is_stopped(&self) -> bool {
-        self.stop.is_set()
+        self.stopped.load(Ordering::Relaxed)
     }
 }

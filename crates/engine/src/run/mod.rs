@@ -12,7 +12,7 @@ mod driver;
 mod handle;
 mod link;
 
-pub(crate) use books::Reply;
-pub(crate) use driver::{Plan, spawn};
+pub(crate) use books::{Reply, default_label};
+pub(crate) use driver::{Clock, Plan, spawn};
 pub use handle::Run;
 pub(crate) use link::Link;

@@ -75,9 +75,9 @@ async fn the_options_of_the_call_are_in_the_environment() {
     let mut request = AgentRequest::new("x");
     request.run_id = "run-7".into();
     request.seq = 42;
+    request.label = "a \0label".into();
+    request.phase = Some("map".into());
     let options = &mut request.options;
-    options.label = Some("a \0label".into());
-    options.phase = Some("map".into());
     options.provider = Some("acme".into());
     options.model = Some("$(large)".into());
     options.effort = Some("high".into());

@@ -92,7 +92,7 @@ async fn a_program_that_cannot_start_is_told_with_what_to_do() {
 #[tokio::test]
 async fn options_too_long_for_a_process_are_told() {
     let mut request = AgentRequest::new("x");
-    request.options.label = Some("x".repeat(16 << 20));
+    request.label = "x".repeat(16 << 20).into();
     let error = sh(":").start(request, CancellationToken::new()).await.unwrap_err().to_string();
     assert_eq!(
         error,

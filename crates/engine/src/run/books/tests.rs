@@ -22,13 +22,14 @@ impl Test {
     }
 
     fn with(limits: Limits) -> Self {
-        let books = Books::open("r".into(), Arc::new(Meta::new("m", "d")), limits);
+        let books = Books::open("r".into(), None, Arc::new(Meta::new("m", "d")), limits);
         Self { books, events: Vec::new(), answers: BTreeMap::new(), warnings: Vec::new(), stopped: false }
     }
 
     /// Calls `agent()`; the prompt's number is the reply's.
     fn call(&mut self, n: u32) -> Result<(), WorkflowError> {
-        self.books.call(format!("p{n}"), AgentOptions::default(), 10, n)
+        self.books.admit(10)?;
+        self.books.call(format!("p{n}"), AgentOptions::default(), n)
     }
 
     fn start(&mut self) -> Option<u32> {
@@ -119,7 +120,7 @@ fn calls_start_in_order_and_belong_to_the_phase_they_were_made_in() {
     test.call(2).unwrap();
     let options =
         AgentOptions { phase: Some("own".into()), label: Some("L".into()), ..AgentOptions::default() };
-    test.books.call("p".into(), options, 1, 3).unwrap();
+    test.books.call("p".into(), options, 3).unwrap();
     for seq in 1..=3 {
         assert_eq!(test.start(), Some(seq));
         test.started(seq);
@@ -149,12 +150,10 @@ fn the_default_label_is_the_first_line_cut_to_48_characters() {
 fn caps_refuse_calls_that_then_never_start() {
     let limits = Limits { max_total_agents: 2, max_request_bytes: 25, ..Limits::default() };
     let mut test = Test::with(limits);
-    assert_eq!(
-        test.books.call(String::new(), AgentOptions::default(), 0, 0).unwrap_err().code,
-        Some(ErrorCode::InvalidArgument)
-    );
+    let empty = test.books.call(String::new(), AgentOptions::default(), 0).unwrap_err();
+    assert_eq!(empty.code, Some(ErrorCode::InvalidArgument));
     test.call(1).unwrap();
-    let error = test.books.call("p".into(), AgentOptions::default(), 16, 9).unwrap_err();
+    let error = test.books.admit(16).unwrap_err();
     assert_eq!(error.code, Some(ErrorCode::OutputLimit));
     test.call(2).unwrap();
     assert_eq!(test.call(3).unwrap_err().code, Some(ErrorCode::AgentCap));
@@ -180,9 +179,10 @@ fn a_start_that_fails_is_told_to_the_script_alone() {
     let mut test = Test::new();
     test.call(1).unwrap();
     test.start();
-    test.books.start_failed(1, ErrorCode::AgentStart.error("no"));
+    test.books.start_failed(1, "no");
     test.throws(ErrorCode::AgentStart);
-    assert_eq!(test.close().agents_started, 1);
+    let result = test.close();
+    assert_eq!((result.agents_started, result.failures[0].reason.as_str()), (1, "no"));
     assert_eq!(test.answers[&1].as_ref().unwrap_err().code, Some(ErrorCode::AgentStart));
     assert_eq!(test.story(), ["start", "end error"]);
 }
@@ -202,7 +202,8 @@ fn failures_are_listed_with_their_reasons() {
     let result = test.close();
     let failures: Vec<_> =
         result.failures.iter().map(|f| (f.seq, f.label.as_str(), f.reason.len())).collect();
-    assert_eq!(failures, [(2, "p2", 3), (1, "p1", TEXT_CHARS + '…'.len_utf8())]);
+    assert_eq!(failures[..2], [(2, "p2", 3), (1, "p1", TEXT_CHARS + '…'.len_utf8())]);
+    assert_eq!((failures.len(), failures[2].0), (3, 3), "a child that stopped by itself is a failure too");
     assert_eq!(test.answers[&2], Ok(Reply::None));
     assert_eq!(test.answers[&1].as_ref().unwrap_err().code, Some(ErrorCode::AgentResult));
     assert_eq!(test.answers[&3], Ok(Reply::None));
@@ -338,6 +339,7 @@ proptest! {
     fn every_interleaving_leaves_legal_books(actions in prop::collection::vec(action(), 0..60)) {
         let mut test = Test::with(Limits { max_total_agents: 5, ..Limits::default() });
         let (mut next, mut first_end, mut accepted) = (0, None, BTreeSet::new());
+        let mut told_before_cancel = None;
         for action in actions {
             match action {
                 Action::Call => {
@@ -350,14 +352,21 @@ proptest! {
                 Action::Log => drop(test.books.log("l".into())),
                 Action::Slot => drop(test.start()),
                 Action::Started(seq) => test.started(seq),
-                Action::StartFailed(seq) => test.books.start_failed(seq, ErrorCode::AgentStart.error("s")),
+                Action::StartFailed(seq) => test.books.start_failed(seq, "s"),
                 // An executor reports the end of what it started alone.
                 Action::Ended(seq, end) => {
                     if matches!(test.books.calls.get(&seq), Some(call) if matches!(call.stage, Stage::Running(_) | Stage::Unannounced)) {
                         test.books.child_ended(seq, end);
                     }
                 }
-                Action::Cancel => { first_end.get_or_insert(StopReason::Cancelled); test.books.cancel("c"); }
+                Action::Cancel => {
+                    if first_end.is_none() {
+                        first_end = Some(StopReason::Cancelled);
+                        test.carry_out();
+                        told_before_cancel = Some(test.events.len());
+                    }
+                    test.books.cancel("c");
+                }
                 Action::Return => { first_end.get_or_insert(StopReason::Completed); test.returns("1"); }
                 Action::Throw => { first_end.get_or_insert(StopReason::Error); test.throws(ErrorCode::TimeLimit); }
             }
@@ -389,10 +398,92 @@ proptest! {
             prop_assert_eq!(checker.check(&record), Ok(()));
         }
         // Nothing but ends after a cancellation.
+        if let Some(told) = told_before_cancel {
+            let late = |event: &EventKind| !matches!(event, EventKind::AgentEnd { .. } | EventKind::End { .. });
+            prop_assert!(!test.events[told..].iter().any(late));
+        }
         if result.stop_reason == StopReason::Cancelled {
             for n in &accepted {
                 prop_assert!(test.answers.contains_key(n), "call {} waits for ever", n);
             }
         }
     }
+}
+
+/// What each actor of a small run does, in its own order. The scheduler below tries every way to interleave them.
+fn actors() -> Vec<Vec<Action>> {
+    let child = |seq| vec![Action::Slot, Action::Started(seq), Action::Ended(seq, text("a"))];
+    vec![
+        vec![Action::Call, Action::Call, Action::Return],
+        child(1),
+        vec![Action::Slot, Action::StartFailed(2)],
+        vec![Action::Cancel],
+    ]
+}
+
+/// Every interleaving of a script with two calls, a child that answers, one that fails to start, and a caller who
+/// cancels: 5,040 schedules, each ending once, with nobody left waiting.
+#[test]
+fn every_schedule_of_a_small_run_ends_once_and_leaves_nobody_waiting() {
+    fn explore(positions: &mut [usize], schedule: &mut Vec<usize>, count: &mut usize) {
+        let actors = actors();
+        if positions.iter().zip(&actors).all(|(position, actor)| *position == actor.len()) {
+            *count += 1;
+            play(schedule, &actors);
+            return;
+        }
+        for actor in 0..actors.len() {
+            if positions[actor] < actors[actor].len() {
+                positions[actor] += 1;
+                schedule.push(actor);
+                explore(positions, schedule, count);
+                schedule.pop();
+                positions[actor] -= 1;
+            }
+        }
+    }
+    fn play(schedule: &[usize], actors: &[Vec<Action>]) {
+        let mut test = Test::new();
+        let mut actors: Vec<_> = actors.iter().map(|actions| actions.iter()).collect();
+        let (mut calls, mut cancelled_first) = (0, None);
+        for &actor in schedule {
+            match actors[actor].next().expect("the schedule fits") {
+                Action::Call => {
+                    if test.call(calls + 1).is_ok() {
+                        calls += 1;
+                    }
+                }
+                Action::Slot => drop(test.start()),
+                Action::Started(seq) => test.started(*seq),
+                Action::StartFailed(seq) => test.books.start_failed(*seq, "s"),
+                Action::Ended(seq, end) => test.books.child_ended(*seq, end.clone()),
+                Action::Cancel => {
+                    cancelled_first.get_or_insert(true);
+                    test.books.cancel("c");
+                }
+                Action::Return => {
+                    cancelled_first.get_or_insert(false);
+                    test.returns("1");
+                }
+                other => unreachable!("{other:?}"),
+            }
+        }
+        let result = test.close();
+        let expected =
+            if cancelled_first == Some(true) { StopReason::Cancelled } else { StopReason::Completed };
+        assert_eq!(result.stop_reason, expected, "{schedule:?}");
+        assert!(test.books.is_done(), "{schedule:?}");
+        let story = test.story();
+        let count = |prefix: &str| story.iter().filter(|line| line.starts_with(prefix)).count();
+        assert_eq!((count("start"), count("end ")), (1, 1), "{schedule:?}");
+        assert_eq!(count("+"), count("-"), "{schedule:?}: {story:?}");
+        assert!(story.last().is_some_and(|line| line.starts_with("end ")), "{schedule:?}");
+        if expected == StopReason::Cancelled {
+            assert_eq!(test.answers.len() as u32, calls, "{schedule:?}");
+        }
+    }
+    let mut count = 0;
+    explore(&mut [0; 4], &mut Vec::new(), &mut count);
+    // 9! / (3! · 3! · 2! · 1!)
+    assert_eq!(count, 5040);
 }
