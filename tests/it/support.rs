@@ -45,32 +45,13 @@ pub(crate) fn limits(json: serde_json::Value) -> Limits {
 }
 
 /// A request with metadata.
-pub(crate) fn request(script: &str) -> StartRequest {
-    StartRequest::new(script).meta(Meta::new("test", "a test"))
-}
 
 /// The rules that the events of every run keep: numbered from 1, start first, end last, children paired.
 fn check_events(events: &[Event]) {
     let numbers: Vec<u64> = events.iter().map(|event| event.n).collect();
     assert_eq!(numbers, (1..=events.len() as u64).collect::<Vec<_>>());
     let mut checker = RecordChecker::default();
-    for event in events {
-        let run_id = event.id.to_string();
-        let record = match &event.kind {
-            EventKind::Start { meta } => SessionRecord::RunStart { run_id, name: meta.name.clone() },
-            EventKind::AgentStart { agent } => SessionRecord::AgentStart {
-                run_id,
-                seq: agent.seq.into(),
-                label: agent.label.clone(),
-                phase: None,
-                child_id: agent.child_id.clone(),
-            },
-            EventKind::AgentEnd { agent } => {
-                SessionRecord::AgentEnd { run_id, seq: agent.agent.seq.into(), outcome: agent.outcome }
-            }
-            EventKind::End { result } => SessionRecord::RunEnd { run_id, stop_reason: result.stop_reason },
-            _ => continue,
-        };
+    for record in events.iter().filter_map(SessionRecord::of_event) {
         checker.check(&record).unwrap_or_else(|fault| panic!("{fault}: {events:?}"));
     }
     assert!(matches!(events.last().map(|event| &event.kind), Some(EventKind::End { .. })), "{events:?}");

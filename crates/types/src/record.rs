@@ -9,7 +9,7 @@ use core::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{AgentOutcome, StopReason};
+use crate::{AgentOutcome, Event, EventKind, StopReason};
 
 /// The prefix of every record type that belongs to this crate.
 const PREFIX: &str = "tool-workflow/";
@@ -81,6 +81,29 @@ impl SessionRecord {
             Ok(record) => Ok(Some(record)),
             Err(error) => Err(RecordError(format!("{record_type}: {error}"))),
         }
+    }
+
+    /// What a session keeps of an event; `None` for phases and logs.
+    ///
+    /// Of `workflow/end` it keeps a `run-end`, which belongs into the session only once the run's result is known
+    /// and everything of it has stopped.
+    pub fn of_event(event: &Event) -> Option<Self> {
+        let run_id = event.id.to_string();
+        Some(match &event.kind {
+            EventKind::Start { meta } => Self::RunStart { run_id, name: meta.name.clone() },
+            EventKind::AgentStart { agent } => Self::AgentStart {
+                run_id,
+                seq: agent.seq.into(),
+                label: agent.label.clone(),
+                phase: agent.phase.as_deref().map(ToOwned::to_owned),
+                child_id: agent.child_id.clone(),
+            },
+            EventKind::AgentEnd { agent } => {
+                Self::AgentEnd { run_id, seq: agent.agent.seq.into(), outcome: agent.outcome }
+            }
+            EventKind::End { result } => Self::RunEnd { run_id, stop_reason: result.stop_reason },
+            EventKind::Phase { .. } | EventKind::Log { .. } => return None,
+        })
     }
 
     /// The run this record is of.

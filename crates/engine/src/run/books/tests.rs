@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fanfold_types::{RecordChecker, SessionRecord};
+use fanfold_types::{Event, RecordChecker, SessionRecord};
 use proptest::prelude::*;
 
 use super::*;
@@ -384,17 +384,9 @@ proptest! {
         prop_assert!(story[story.len() - 1].starts_with("end "));
         // The record checker knows the rules of pairing.
         let mut checker = RecordChecker::default();
-        for event in &test.events {
-            let run_id = "r".to_owned();
-            let record = match event {
-                EventKind::Start { .. } => SessionRecord::RunStart { run_id, name: "m".into() },
-                EventKind::AgentStart { agent } => SessionRecord::AgentStart {
-                    run_id, seq: agent.seq.into(), label: agent.label.clone(), phase: None, child_id: agent.child_id.clone(),
-                },
-                EventKind::AgentEnd { agent } => SessionRecord::AgentEnd { run_id, seq: agent.agent.seq.into(), outcome: agent.outcome },
-                EventKind::End { result } => SessionRecord::RunEnd { run_id, stop_reason: result.stop_reason },
-                _ => continue,
-            };
+        for kind in test.events.clone() {
+            let event = Event { kind, id: "r".into(), n: 1, at: 0 };
+            let Some(record) = SessionRecord::of_event(&event) else { continue };
             prop_assert_eq!(checker.check(&record), Ok(()));
         }
         // Nothing but ends after a cancellation.
