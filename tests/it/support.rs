@@ -44,8 +44,6 @@ pub(crate) fn limits(json: serde_json::Value) -> Limits {
     serde_json::from_value(json).expect("valid limits")
 }
 
-/// A request with metadata.
-
 /// The rules that the events of every run keep: numbered from 1, start first, end last, children paired.
 fn check_events(events: &[Event]) {
     let numbers: Vec<u64> = events.iter().map(|event| event.n).collect();
