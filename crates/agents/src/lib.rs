@@ -24,3 +24,13 @@ mod text;
 
 pub use command::{Command, CommandError};
 pub use scripted::Scripted;
+
+/// The door for the fuzz targets: finds the value in an answer, as [`Command`] does. Not part of the library.
+///
+/// # Errors
+/// What is wrong with the likeliest value in the answer.
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub fn find_value(answer: &str, schema: &fanfold::Schema) -> Result<serde_json::Value, Vec<String>> {
+    ask::read(answer, schema)
+}

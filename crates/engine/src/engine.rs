@@ -100,14 +100,18 @@ impl Engine {
             id: Uuid::new_v4().to_string().into(),
             parent: request.parent.map(Arc::from),
             script,
-            program,
+            guest: {
+                let (sandboxes, limits) = (shared.sandboxes.clone(), limits.clone());
+                Box::new(move |settings, link| {
+                    Box::pin(async move { sandboxes.run(program, settings, &limits, link).await })
+                })
+            },
             args,
             seed,
             start_time_ms: request.start_time_ms.unwrap_or_else(|| (shared.clock)()),
             limits,
             provider,
             observers: request.observers,
-            sandboxes: shared.sandboxes.clone(),
             slots: shared.slots.clone(),
             clock: shared.clock.clone(),
             cancelled_by,

@@ -53,6 +53,9 @@
 
 mod bindings;
 mod engine;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing;
 mod json;
 mod limits;
 mod observe;

@@ -24,7 +24,6 @@ use crate::bindings::fanfold::workflow::types as wit;
 use crate::json;
 use crate::limits::Limits;
 use crate::observe::{News, Newsroom, Observer};
-use crate::sandbox::Sandboxes;
 use crate::script::Script;
 use crate::subagents::Subagents;
 
@@ -33,14 +32,14 @@ pub(crate) struct Plan {
     pub(crate) id: Arc<str>,
     pub(crate) parent: Option<Arc<str>>,
     pub(crate) script: Script,
-    pub(crate) program: Arc<[u8]>,
+    /// Makes the guest that runs the script.
+    pub(crate) guest: Box<dyn FnOnce(wit::Settings, Arc<Link>) -> Guest>,
     pub(crate) args: Option<String>,
     pub(crate) seed: u64,
     pub(crate) start_time_ms: u64,
     pub(crate) limits: Limits,
     pub(crate) provider: Arc<dyn Subagents>,
     pub(crate) observers: Vec<Box<dyn Observer>>,
-    pub(crate) sandboxes: Sandboxes,
     pub(crate) slots: Arc<Semaphore>,
     pub(crate) clock: Clock,
     /// Whatever else ends the run: the caller's token, the engine's end.
@@ -66,10 +65,7 @@ pub(crate) fn spawn(plan: Plan) -> Run {
         seed: plan.seed,
         max_items_per_call: plan.limits.max_items_per_call,
     };
-    let guest: Guest = {
-        let (sandboxes, limits, link) = (plan.sandboxes, plan.limits.clone(), link.clone());
-        Box::pin(async move { sandboxes.run(plan.program, settings, &limits, link).await })
-    };
+    let guest = (plan.guest)(settings, link.clone());
     let mut driver = Driver {
         id: plan.id,
         link,
@@ -116,7 +112,8 @@ struct Driver {
     limits: Limits,
 }
 
-type Guest = Pin<Box<dyn Future<Output = Result<wit::Report, WorkflowError>> + Send>>;
+/// The guest at work, to its report or what stopped it. Dropping it ends it.
+pub(crate) type Guest = Pin<Box<dyn Future<Output = Result<wit::Report, WorkflowError>> + Send>>;
 type Slot = Pin<Box<dyn Future<Output = Option<OwnedSemaphorePermit>> + Send>>;
 type Deadline = Option<Pin<Box<Sleep>>>;
 

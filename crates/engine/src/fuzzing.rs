@@ -1,0 +1,116 @@
+//! The door for the fuzz targets: a run whose guest does what it likes. Not part of the library: it exists under
+//! `cfg(fuzzing)` alone, which cargo-fuzz sets.
+//!
+//! Everything but the sandbox is real: options, schemas, books, link, driver, children, observers.
+
+use std::sync::Arc;
+
+use fanfold_types::{ErrorCode, Meta, WorkflowError};
+use futures::stream::FuturesUnordered;
+use futures::{FutureExt as _, StreamExt as _};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use crate::bindings::fanfold::workflow::types::{Failure, Report};
+use crate::limits::Limits;
+use crate::observe::Observer;
+use crate::run::{self, Guest, Link, Plan, Run};
+use crate::script::Script;
+use crate::subagents::Subagents;
+
+/// What a hostile guest does next.
+#[derive(Clone, Debug)]
+pub enum Message {
+    /// Calls `agent.run`, and does not wait.
+    Agent { prompt: String, options: String },
+    /// Calls `progress.phase`.
+    Phase(String),
+    /// Calls `progress.log`.
+    Log(String),
+    /// Waits for any of its calls to be answered, if there are any.
+    Await,
+    /// Lets the host go on.
+    Yield,
+    /// Drops all its calls.
+    Forget,
+    /// The caller cancels the run. Not the guest's doing, but at a time that it chooses.
+    Cancel,
+}
+
+/// How a hostile guest ends.
+#[derive(Clone, Debug)]
+pub enum Ending {
+    /// It says that its script returned this text.
+    Value { json: String, never_awaited: u32, unhandled_rejections: Vec<String> },
+    /// It says that its script failed.
+    Failure { code: Option<String>, message: String, stack: String, path: Option<String> },
+    /// It traps.
+    Trap,
+    /// It waits for ever.
+    Never,
+}
+
+/// Starts a run of `script` by a guest that does this. Needs a Tokio runtime.
+///
+/// # Errors
+/// As [`Script::read`].
+pub fn start(
+    script: &str,
+    messages: Vec<Message>,
+    ending: Ending,
+    limits: Limits,
+    provider: impl Subagents,
+    observer: impl Observer,
+) -> Result<Run, WorkflowError> {
+    let script = Script::read(script, Some(Meta::new("fuzz", "a hostile guest")))?;
+    let cancel = CancellationToken::new();
+    Ok(run::spawn(Plan {
+        id: "fuzz".into(),
+        parent: None,
+        script,
+        args: None,
+        seed: 0,
+        start_time_ms: 0,
+        slots: Arc::new(Semaphore::new(limits.concurrent_agents())),
+        limits,
+        provider: Arc::new(provider),
+        observers: vec![Box::new(observer)],
+        clock: Arc::new(|| 0),
+        cancelled_by: vec![(cancel.clone(), "cancelled by the caller")],
+        guest: Box::new(move |_, link| guest(messages, ending, link, cancel)),
+    }))
+}
+
+fn guest(messages: Vec<Message>, ending: Ending, link: Arc<Link>, cancel: CancellationToken) -> Guest {
+    Box::pin(async move {
+        let mut calls = FuturesUnordered::new();
+        for message in messages {
+            match message {
+                Message::Agent { prompt, options } => {
+                    let link = link.clone();
+                    calls.push(Box::pin(async move { link.agent(prompt, &options).await }));
+                    // A call is made when it is polled.
+                    let _ = calls.next().now_or_never();
+                }
+                Message::Phase(title) => drop(link.phase(&title)),
+                Message::Log(message) => drop(link.log(message)),
+                Message::Await => drop(calls.next().await),
+                Message::Yield => tokio::task::yield_now().await,
+                Message::Forget => calls.clear(),
+                Message::Cancel => cancel.cancel(),
+            }
+        }
+        match ending {
+            Ending::Value { json, never_awaited, unhandled_rejections } => {
+                Ok(Report { outcome: Ok(json), never_awaited, unhandled_rejections })
+            }
+            Ending::Failure { code, message, stack, path } => Ok(Report {
+                outcome: Err(Failure { code, message, stack, path }),
+                never_awaited: 0,
+                unhandled_rejections: Vec::new(),
+            }),
+            Ending::Trap => Err(ErrorCode::MemoryLimit.error("a trap")),
+            Ending::Never => std::future::pending().await,
+        }
+    })
+}

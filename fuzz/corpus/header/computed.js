@@ -1,0 +1,2 @@
+﻿export const meta = {name: "a", description: M}
+return 1

@@ -1,0 +1,1 @@
+return await agent("p", {schema: {type: "object", properties: {n: {type: "integer"}}}, model: "m", timeoutMs: 5, retries: 1})
