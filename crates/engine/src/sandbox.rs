@@ -17,7 +17,7 @@ use crate::bindings::fanfold::workflow::{agent, progress};
 use crate::bindings::{Workflow, WorkflowPre};
 use crate::limits::Limits;
 use crate::run::{Link, Reply};
-use crate::ticker::Ticker;
+use crate::ticker::{TICK, Ticker};
 
 /// Stack of a script's WebAssembly. Less than [`ASYNC_STACK_BYTES`], which holds the host's frames too.
 pub(crate) const WASM_STACK_BYTES: usize = 4 << 20;
@@ -133,7 +133,8 @@ impl HasData for Host {
 fn on_tick(mut store: StoreContextMut<'_, Host>) -> wasmtime::Result<UpdateDeadline> {
     note_fuel(&store);
     let host = store.data_mut();
-    let slice = host.resumed().elapsed();
+    // A slice is a tick. What is longer, the process itself has waited for a processor.
+    let slice = host.resumed().elapsed().min(2 * TICK);
     host.computed += slice;
     if host.computed > host.sync_timeout {
         let ms = host.sync_timeout.as_millis();
