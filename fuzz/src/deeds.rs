@@ -46,8 +46,26 @@ impl<'a> Arbitrary<'a> for Json {
 fn value(u: &mut Unstructured<'_>, depth: u32) -> arbitrary::Result<Value> {
     // Names and texts that schemas speak of come up often.
     const NAMES: [&str; 20] = [
-        "n", "a", "type", "properties", "$ref", "__proto__", "items", "required", "allOf", "anyOf", "oneOf", "not", "if",
-        "$defs", "additionalProperties", "unevaluatedProperties", "patternProperties", "pattern", "format", "const",
+        "n",
+        "a",
+        "type",
+        "properties",
+        "$ref",
+        "__proto__",
+        "items",
+        "required",
+        "allOf",
+        "anyOf",
+        "oneOf",
+        "not",
+        "if",
+        "$defs",
+        "additionalProperties",
+        "unevaluatedProperties",
+        "patternProperties",
+        "pattern",
+        "format",
+        "const",
     ];
     const TEXTS: [&str; 8] = ["object", "string", "#", "#/$defs/a", "^(a|b)*$", "date", "integer", "\u{0}🌍"];
     fn one(u: &mut Unstructured<'_>, of: &[&str]) -> arbitrary::Result<String> {
