@@ -25,13 +25,19 @@
   const isGenuine = (error) => apply(branded, genuine, [error]);
 
   const become = (error, { code, message, path }) => {
-    const fixed = (value, enumerable) => ({ value, enumerable, writable: false, configurable: false });
+    // Without a prototype: a script may have put `get` on that of every object.
+    const fixed = (value, enumerable) =>
+      ({ __proto__: null, value, enumerable, writable: false, configurable: false });
     defineProperties(error, { name: fixed("WorkflowError", false), code: fixed(code, true) });
     defineProperty(error, "message", fixed(message, false));
     if (path !== undefined) defineProperty(error, "path", fixed(path, true));
     apply(brand, genuine, [error]);
     return freeze(error);
   };
+  // Adds an element, whatever the script has put on the prototype of every array.
+  const put = (list, i, value) =>
+    defineProperty(list, i, { __proto__: null, value, enumerable: true, writable: true, configurable: true });
+
   const workflowError = (failure) => become(new NativeError(), failure);
   const misuse = (message, path) => workflowError({ code: "INVALID_ARGUMENT", message, path });
 
@@ -64,13 +70,14 @@
   for (const type of [Error, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError, AggregateError]) {
     errorNames.set(type.prototype, type.name);
   }
-  const { getOwnPropertyDescriptor, getPrototypeOf } = Object;
+  const { getOwnPropertyDescriptor, getPrototypeOf, hasOwn } = Object;
   const describeQuietly = (thrown) => {
     if (!host.isError(thrown)) {
       return typeof thrown === "object" || typeof thrown === "function" ? kind(thrown) : describe(thrown);
     }
     const own = (name) => {
-      const value = getOwnPropertyDescriptor(thrown, name)?.value;
+      const found = getOwnPropertyDescriptor(thrown, name);
+      const value = found !== undefined && hasOwn(found, "value") ? found.value : undefined;
       return typeof value === "string" ? value : undefined;
     };
     const name = own("name") ?? apply(mapGet, errorNames, [getPrototypeOf(thrown)]) ?? "Error";
@@ -118,7 +125,7 @@
           else done(i, null);
         }
       };
-      for (let i = 0; i < count; i++) results[i] = null;
+      for (let i = 0; i < count; i++) put(results, i, null);
       if (count === 0) resolve(results);
       for (let i = 0; i < count; i++) one(i);
     });
@@ -133,11 +140,12 @@
     if (!(length <= maxItems)) {
       throw workflowError({
         code: "ITEM_CAP",
-        message: `${hook}() takes at most ${maxItems} items, got ${length}; pass them in several calls`,
+        message:
+          `${hook}() takes at most ${maxItems} items (maxItemsPerCall), got ${length}; pass them in several calls`,
       });
     }
     const list = [];
-    for (let i = 0; i < length; i++) list[i] = array[i];
+    for (let i = 0; i < length; i++) put(list, i, array[i]);
     return list;
   };
   const functions = (hook, what, list) => {
@@ -221,7 +229,7 @@
     unhandledRejections: () => {
       const texts = [];
       apply(mapForEach, unhandled, [(reason) => {
-        if (texts.length < maxRejections) texts[texts.length] = describeQuietly(reason);
+        if (texts.length < maxRejections) put(texts, texts.length, describeQuietly(reason));
       }]);
       return texts;
     },

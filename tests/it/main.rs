@@ -2,4 +2,5 @@
 
 mod component;
 mod conformance;
+mod forgery;
 mod support;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fanfold::{
-    AgentRequest, CancellationToken, Child, Engine, Event, EventKind, Limits, Meta, RecordChecker, RunResult,
+    AgentRequest, CancellationToken, Child, Engine, Event, EventKind, Limits, RecordChecker, RunResult,
     SessionRecord, StartError, StartRequest, Subagents, Support, WorkflowError, event_stream,
 };
 use fanfold_agents::Scripted;

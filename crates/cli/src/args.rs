@@ -79,6 +79,10 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
 
+    /// What the script's `Date` says, in milliseconds since 1970, for a run that repeats another
+    #[arg(long, value_name = "N")]
+    pub(crate) start_time_ms: Option<u64>,
+
     /// Cancel the run after this time; 0 cancels before the first instruction
     #[arg(long, value_name = "N")]
     pub(crate) cancel_after_ms: Option<u64>,

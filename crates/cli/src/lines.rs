@@ -3,7 +3,10 @@
 use std::io::{self, Write as _};
 use std::sync::Arc;
 
-use fanfold::{AgentFailure, Event, EventKind, Meta, Observer, RunResult, StopReason, WorkflowError, text};
+use fanfold::{
+    AgentFailure, CancellationToken, Event, EventKind, Meta, Observer, RunResult, StopReason, WorkflowError,
+    text,
+};
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -14,6 +17,8 @@ use crate::provider::Requests;
 pub(crate) struct EventLines {
     /// What each agent was asked, where the lines are to say it.
     pub(crate) requests: Option<Arc<Requests>>,
+    /// Fires when the last event has been printed.
+    pub(crate) printed: CancellationToken,
 }
 
 impl Observer for EventLines {
@@ -23,6 +28,9 @@ impl Observer for EventLines {
             _ => None,
         };
         print(&EventLine { event, request });
+        if matches!(event.kind, EventKind::End { .. }) {
+            self.printed.cancel();
+        }
     }
 }
 
@@ -55,6 +63,10 @@ struct ResultLine<'a> {
     warnings: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     fuel_used: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seed: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    start_time_ms: Option<u64>,
     text: String,
 }
 
@@ -71,6 +83,8 @@ pub(crate) fn finished(id: &str, name: &str, result: &RunResult, max_result_char
         never_awaited: (result.never_awaited > 0).then_some(result.never_awaited),
         warnings: &result.warnings,
         fuel_used: Some(result.fuel_used),
+        seed: Some(result.seed),
+        start_time_ms: Some(result.start_time_ms),
         text: text::render(name, result, max_result_chars),
     });
 }
@@ -88,6 +102,8 @@ pub(crate) fn refused(error: &WorkflowError) {
         never_awaited: None,
         warnings: &[],
         fuel_used: None,
+        seed: None,
+        start_time_ms: None,
         text: format!("Error: {error}"),
     });
 }

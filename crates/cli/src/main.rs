@@ -30,13 +30,14 @@ fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return failed(&error.into()),
     };
-    // When this returns, dropping the runtime ends whatever was left of a run.
     let status = runtime.block_on(async {
         match cli.command {
             Command::Run(args) => run::run(&args).await,
             Command::Check(args) => check::check(&args).await,
         }
     });
+    // This ends whatever is left of a run, children included, and waits for no reader of the output.
+    runtime.shutdown_background();
     status.unwrap_or_else(|error| failed(&error))
 }
 

@@ -57,13 +57,17 @@ pub(crate) async fn run(args: &RunArgs) -> Result<ExitCode> {
     if let Some(seed) = args.seed {
         request = request.seed(seed);
     }
+    if let Some(start_time_ms) = args.start_time_ms {
+        request = request.start_time_ms(start_time_ms);
+    }
     if let Some(json) = arguments(args)? {
         request = request.args_json(json);
     }
+    let printed = CancellationToken::new();
     let display = (!args.json).then(display::Display::start);
     request = match &display {
         Some(display) => request.observe(display.observer()),
-        None => request.observe(lines::EventLines { requests }),
+        None => request.observe(lines::EventLines { requests, printed: printed.clone() }),
     };
 
     let mut interrupts = Interrupts::listen().context("failed to listen for Ctrl-C")?;
@@ -101,6 +105,13 @@ pub(crate) async fn run(args: &RunArgs) -> Result<ExitCode> {
         }
     };
     run.dispose().await;
+    if args.json {
+        // The result is the last line, however slow the reader is.
+        tokio::select! {
+            () = printed.cancelled() => {}
+            () = interrupts.next() => return Ok(ExitCode::from(status::CANCELLED)),
+        }
+    }
     finish(&run, &result, args, &settings, display, &script)
 }
 

@@ -24,6 +24,12 @@ const KNOWN: [&str; 11] = [
     "retries",
 ];
 
+/// A retry is a process or a request that no other cap counts.
+const MAX_RETRIES: u64 = 10;
+
+/// A year.
+const MAX_MS: u64 = 365 * 24 * 3600 * 1000;
+
 /// Reads and checks the options of one call.
 ///
 /// # Errors
@@ -53,9 +59,9 @@ pub(crate) fn parse(json: &str) -> Result<AgentOptions, WorkflowError> {
         effort: text(&fields, "effort", false)?,
         agent_type: text(&fields, "agentType", false)?,
         isolation: text(&fields, "isolation", false)?,
-        timeout_ms: integer(&fields, "timeoutMs", 1)?,
-        stall_ms: integer(&fields, "stallMs", 1)?,
-        retries: integer(&fields, "retries", 0)?.map(|n| u32::try_from(n).unwrap_or(u32::MAX)),
+        timeout_ms: integer(&fields, "timeoutMs", 1, MAX_MS)?,
+        stall_ms: integer(&fields, "stallMs", 1, MAX_MS)?,
+        retries: integer(&fields, "retries", 0, MAX_RETRIES)?.and_then(|n| u32::try_from(n).ok()),
     };
     if let Some(isolation) = options.isolation.as_deref().filter(|isolation| *isolation != "worktree") {
         return Err(invalid("isolation", &format!("must be \"worktree\", got {isolation:?}")));
@@ -76,14 +82,19 @@ fn text(
     }
 }
 
-fn integer(fields: &Map<String, Value>, name: &str, least: u64) -> Result<Option<u64>, WorkflowError> {
+fn integer(
+    fields: &Map<String, Value>,
+    name: &str,
+    least: u64,
+    most: u64,
+) -> Result<Option<u64>, WorkflowError> {
     let Some(value) = fields.get(name) else { return Ok(None) };
     // JavaScript has one kind of number: 1e3 is as good as 1000.
     let number =
         value.as_u64().or_else(|| value.as_f64().filter(|n| n.fract() == 0.0 && *n >= 0.0).map(|n| n as u64));
     match number {
-        Some(number) if number >= least => Ok(Some(number)),
-        _ => Err(invalid(name, &format!("must be an integer of at least {least}, got {}", shown(value)))),
+        Some(number) if (least..=most).contains(&number) => Ok(Some(number)),
+        _ => Err(invalid(name, &format!("must be an integer from {least} to {most}, got {}", shown(value)))),
     }
 }
 
@@ -137,6 +148,8 @@ mod tests {
             (r#"{"timeoutMs":0}"#, InvalidArgument, Some("timeoutMs")),
             (r#"{"timeoutMs":1.5}"#, InvalidArgument, Some("timeoutMs")),
             (r#"{"retries":-1}"#, InvalidArgument, Some("retries")),
+            (r#"{"retries":11}"#, InvalidArgument, Some("retries")),
+            (r#"{"timeoutMs":1e300}"#, InvalidArgument, Some("timeoutMs")),
             (r#"{"schema":null}"#, UnsupportedSchema, Some("schema")),
         ] {
             let error = parse(json).unwrap_err();

@@ -130,6 +130,7 @@ fn options_json<'js>(ctx: Ctx<'js>, options: Value<'js>) -> Result<Value<'js>> {
         Ok(json) => Ok(rquickjs::String::from_str(ctx, &json)?.into_value()),
         Err(fault) => {
             let object = Object::new(ctx)?;
+            object.set_prototype(None)?;
             object.set("message", fault.message)?;
             object.set("path", fault.path)?;
             Ok(object.into_value())
@@ -184,6 +185,8 @@ fn threw<'js>(
 
 fn failure_object<'js>(ctx: &Ctx<'js>, failure: Failure) -> Result<Object<'js>> {
     let object = Object::new(ctx.clone())?;
+    // Nothing that the script has put on the prototype of every object has a say in this one.
+    object.set_prototype(None)?;
     object.set("code", failure.code)?;
     object.set("message", failure.message)?;
     if let Some(path) = failure.path {

@@ -62,9 +62,8 @@ async fn main() -> Result<()> {
         Err(error) => return Err(wasmtime::Error::msg(format!("line {}: {}", error.line, error.message))),
     };
     let settings = Settings { args: None, start_time_ms: 0, seed: 0, max_items_per_call: 4096 };
-    let report = store
-        .run_concurrent(async |accessor| workflow.call_run(accessor, program, settings).await)
-        .await??;
+    let report =
+        store.run_concurrent(async |accessor| workflow.call_run(accessor, program, settings).await).await??;
     match report.outcome {
         Ok(value) => println!("{value}"),
         Err(failure) => return Err(wasmtime::Error::msg(failure.message)),

@@ -120,3 +120,29 @@ fn the_text_for_a_model_is_cut_as_asked() {
     let text = last_line(stdout(&output))["text"].as_str().unwrap().to_owned();
     assert!(text.ends_with("\"abcd\n… [truncated: 5 more characters]"), "{text}");
 }
+
+#[test]
+fn a_run_can_be_repeated_by_what_its_result_says() {
+    let script = "return [Math.random(), Date.now(), new Date().toISOString()]";
+    let first = last_line(stdout(&run(&["run", "-", "--json"], script)));
+    let (seed, start) = (first["seed"].to_string(), first["startTimeMs"].to_string());
+    let again = run(&["run", "-", "--json", "--seed", &seed, "--start-time-ms", &start], script);
+    assert_eq!(last_line(stdout(&again))["value"], first["value"]);
+}
+
+#[test]
+fn the_result_is_the_last_line_however_slow_the_reader_is() {
+    let script = "for (let i = 0; i < 2000; i++) log(i + 'x'.repeat(500)); return 'done'";
+    let mut command = crate::fanfold::fanfold();
+    // More than a pipe holds, and a reader that comes after the grace period.
+    command.args(["run", "-", "--json", "--limits", r#"{"disposeGraceMs": 50}"#]);
+    command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), script.as_bytes()).unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(600));
+    let output = child.wait_with_output().unwrap();
+    let lines: Vec<&str> = stdout(&output).lines().collect();
+    assert_eq!(lines.len(), 2003);
+    assert_eq!(last_line(lines[2002])["value"], "done");
+    assert_eq!(last_line(lines[2001])["type"], "workflow/end");
+}

@@ -21,11 +21,16 @@ use crate::subagents::{AgentOptions, AgentRequest};
 /// Longest default label, in characters.
 const LABEL_CHARS: usize = 48;
 
-/// Longest text that comes from a provider or a script's error, in characters; the rest is cut.
+/// Longest text that is told again and again, a label or a phase, and longest text that comes from a provider or a
+/// script's error, in characters; the rest is cut.
+const NAME_CHARS: usize = 200;
 const TEXT_CHARS: usize = 4000;
 
 /// Most warnings that a run keeps.
 pub(crate) const MAX_WARNINGS: usize = 100;
+
+/// Most unhandled rejections that a run tells.
+pub(crate) const MAX_REJECTIONS: usize = 10;
 
 /// What the driver has to do.
 #[derive(Debug)]
@@ -195,10 +200,14 @@ impl<R> Books<R> {
         self.accepted += 1;
         let seq = self.accepted;
         let label: Arc<str> = match &options.label {
-            Some(label) => cut(label).into(),
+            Some(label) => cut_to(label, NAME_CHARS).into(),
             None => default_label(&prompt).into(),
         };
-        let phase = options.phase.as_deref().map(Arc::from).or_else(|| self.phase.clone());
+        let phase = options
+            .phase
+            .as_deref()
+            .map(|phase| cut_to(phase, NAME_CHARS).into())
+            .or_else(|| self.phase.clone());
         let request = AgentRequest {
             run_id: self.run_id.clone(),
             parent: self.parent.clone(),
@@ -224,7 +233,7 @@ impl<R> Books<R> {
             return Err(ErrorCode::InvalidArgument.error("phase() takes a title that is not empty"));
         }
         self.narrate(title)?;
-        let title: Arc<str> = title.into();
+        let title: Arc<str> = cut_to(title, NAME_CHARS).into();
         self.phase = Some(title.clone());
         self.effects.push_back(Effect::Emit(EventKind::Phase { title }));
         Ok(())
@@ -279,7 +288,7 @@ impl<R> Books<R> {
             1 => self.warn("1 agent() call was never awaited: its answer is lost"),
             n => self.warn(&format!("{n} agent() calls were never awaited: their answers are lost")),
         }
-        for rejection in end.unhandled_rejections.into_iter().take(MAX_WARNINGS) {
+        for rejection in end.unhandled_rejections.into_iter().take(MAX_REJECTIONS) {
             self.warn(&format!("unhandled rejection: {}", cut(&rejection)));
         }
         if self.terminal.is_none() {
@@ -326,7 +335,7 @@ impl<R> Books<R> {
             return;
         }
         let (label, phase) = (call.label.to_string(), call.phase.clone());
-        let agent = Arc::new(Agent { seq, label, phase, child_id: cut(&child_id) });
+        let agent = Arc::new(Agent { seq, label, phase, child_id: cut_to(&child_id, NAME_CHARS) });
         call.stage = Stage::Running(agent.clone());
         self.effects.push_back(Effect::Emit(EventKind::AgentStart { agent }));
     }
@@ -466,7 +475,11 @@ pub(crate) fn default_label(prompt: &str) -> String {
 }
 
 fn cut(text: &str) -> String {
-    match text.char_indices().nth(TEXT_CHARS) {
+    cut_to(text, TEXT_CHARS)
+}
+
+fn cut_to(text: &str, chars: usize) -> String {
+    match text.char_indices().nth(chars) {
         None => text.to_owned(),
         Some((end, _)) => format!("{}…", &text[..end]),
     }

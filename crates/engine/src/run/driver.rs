@@ -16,7 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{Sleep, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::books::{Books, Effect, MAX_WARNINGS, ScriptEnd};
+use super::books::{Books, Effect, MAX_REJECTIONS, ScriptEnd};
 use super::child::{self, Step};
 use super::handle::{Canceller, Run};
 use super::link::{Answerer, Link};
@@ -265,7 +265,7 @@ impl Driver {
                 unhandled_rejections: report
                     .unhandled_rejections
                     .iter()
-                    .take(MAX_WARNINGS)
+                    .take(MAX_REJECTIONS)
                     .map(|text| self.script.thrown(text).message)
                     .collect(),
             },

@@ -13,6 +13,8 @@ mod handle;
 mod link;
 
 pub(crate) use books::{Reply, default_label};
-pub(crate) use driver::{Clock, Guest, Plan, spawn};
+#[cfg(fuzzing)]
+pub(crate) use driver::Guest;
+pub(crate) use driver::{Clock, Plan, spawn};
 pub use handle::Run;
 pub(crate) use link::Link;

@@ -61,8 +61,8 @@ impl<'a> Frame<'a> {
             Some((function, location)) => (Some(function), location),
             None => (None, frame),
         };
-        // Native functions, and places that QuickJS lost.
-        if function.is_some() && matches!(location, "native" | "missing") {
+        // Native functions, and places that QuickJS lost: it has none for what comes before a function's first call.
+        if function.is_some() && matches!(location, "native" | "missing" | "workflow" | "fanfold") {
             return Some(Self { function, place: None });
         }
         let mut parts = location.rsplitn(3, ':');
