@@ -33,22 +33,43 @@ pub enum End {
     Never,
 }
 
-/// Any JSON value, not deep.
+/// Any JSON value, often a schema, not deep.
 #[derive(Clone, Debug)]
 pub struct Json(pub Value);
 
 impl<'a> Arbitrary<'a> for Json {
     fn arbitrary(u: &mut Unstructured<'a>) -> arbitrary::Result<Self> {
-        value(u, 4).map(Self)
+        value(u, 6).map(Self)
     }
 }
 
 fn value(u: &mut Unstructured<'_>, depth: u32) -> arbitrary::Result<Value> {
     // Names and texts that schemas speak of come up often.
-    const NAMES: [&str; 8] = ["n", "a", "type", "properties", "$ref", "__proto__", "items", "required"];
+    const NAMES: [&str; 20] = [
+        "n",
+        "a",
+        "type",
+        "properties",
+        "$ref",
+        "__proto__",
+        "items",
+        "required",
+        "allOf",
+        "anyOf",
+        "oneOf",
+        "not",
+        "if",
+        "$defs",
+        "additionalProperties",
+        "unevaluatedProperties",
+        "patternProperties",
+        "pattern",
+        "format",
+        "const",
+    ];
     const TEXTS: [&str; 8] = ["object", "string", "#", "#/$defs/a", "^(a|b)*$", "date", "integer", "\u{0}🌍"];
-    fn one<'a>(u: &mut Unstructured<'a>, of: &[&'static str; 8]) -> arbitrary::Result<String> {
-        if u.ratio(2, 3)? { u.choose(of).map(|text| (*text).into()) } else { u.arbitrary() }
+    fn one(u: &mut Unstructured<'_>, of: &[&str]) -> arbitrary::Result<String> {
+        if u.ratio(2, 3)? { u.choose(of).map(|text| (*text).to_owned()) } else { u.arbitrary() }
     }
     Ok(match u.int_in_range(0..=if depth == 0 { 5 } else { 7 })? {
         0 => Value::Null,

@@ -1,5 +1,7 @@
 //! JSON Schemas that scripts give: what can be enforced, and enforcing it.
 
+mod cost;
+
 use fanfold_types::{ErrorCode, WorkflowError};
 use jsonschema::PatternOptions;
 use serde_json::Value;
@@ -22,7 +24,8 @@ const MAX_VIOLATION_CHARS: usize = 300;
 /// A JSON Schema with an object at its root, ready to check values.
 ///
 /// It is read as draft 2020-12 unless it names another. Known formats are checked, unknown ones ignored. No
-/// pattern runs for ever, and no reference leaves the schema.
+/// pattern runs for ever, and no reference leaves the schema. A value that would take too many steps to check
+/// counts as one that does not satisfy it.
 ///
 /// ```
 /// use serde_json::json;
@@ -32,14 +35,18 @@ const MAX_VIOLATION_CHARS: usize = 300;
 /// # Ok::<(), fanfold::WorkflowError>(())
 /// ```
 #[derive(Debug)]
-pub struct Schema(jsonschema::Validator);
+pub struct Schema {
+    validator: jsonschema::Validator,
+    source: Value,
+}
 
 impl Schema {
     /// Reads a schema.
     ///
     /// # Errors
     /// `UNSUPPORTED_SCHEMA` for what cannot be enforced: a root that is not an object, references that leave
-    /// the schema, patterns that cannot be matched in linear time.
+    /// the schema or do not begin with `#`, patterns that cannot be matched in linear time, schemas that look at
+    /// themselves without end or too often.
     pub fn new(schema: &Value) -> Result<Self, WorkflowError> {
         let Some(fields) = schema.as_object() else {
             return Err(unsupported("schema must be a JSON Schema object", "schema"));
@@ -55,20 +62,27 @@ impl Schema {
                 "schema",
             ));
         }
-        if let Some(reference) = remote_reference(schema) {
-            let message =
-                format!("schema must not refer to other documents, got {reference:?}; use \"#/$defs/…\"");
+        if let Some(part) = foreign(schema) {
+            let message = format!(
+                "schema must refer to its own parts alone, by {{\"$ref\": \"#/$defs/…\"}}, and must not name them \
+                 otherwise; got {part}"
+            );
             return Err(unsupported(&message, "schema"));
         }
-        jsonschema::options()
+        let validator = jsonschema::options()
             .should_validate_formats(true)
             .with_pattern_options(PatternOptions::regex().size_limit(MAX_PATTERN_BYTES))
             .offline()
             .build(schema)
-            .map(Self)
             .map_err(|error| {
                 unsupported(&format!("schema cannot be enforced: {}", message(&error)), "schema")
-            })
+            })?;
+        if !cost::is_bounded(schema) {
+            let message = "schema cannot be enforced: one of its parts looks at the same value without end or too \
+                           often; follow no reference back to itself but through properties or items";
+            return Err(unsupported(message, "schema"));
+        }
+        Ok(Self { validator, source: schema.clone() })
     }
 
     /// What is wrong with a value, each as `<JSON pointer>: <what>`; empty for one that satisfies the schema.
@@ -76,12 +90,15 @@ impl Schema {
     /// At most 20 are told, and the first alone of a value of more than 64 KiB. The value itself is not quoted: it
     /// may be large, and whoever reads this has it.
     pub fn violations(&self, value: &Value) -> Vec<String> {
+        if !cost::is_affordable(&self.source, value) {
+            return vec!["(root): checking the value against its schema takes too many steps".into()];
+        }
         // All are looked for even if few are wanted.
-        let Err(first) = self.0.validate(value) else { return Vec::new() };
+        let Err(first) = self.validator.validate(value) else { return Vec::new() };
         if value.to_string().len() > THOROUGH_BYTES {
             return vec![message(&first)];
         }
-        self.0.iter_errors(value).take(MAX_VIOLATIONS).map(|error| message(&error)).collect()
+        self.validator.iter_errors(value).take(MAX_VIOLATIONS).map(|error| message(&error)).collect()
     }
 }
 
@@ -97,18 +114,29 @@ fn message(error: &jsonschema::ValidationError<'_>) -> String {
     }
 }
 
-/// The first `$ref` or `$dynamicRef` that does not start with `#`.
-fn remote_reference(schema: &Value) -> Option<&str> {
-    match schema {
-        Value::Array(items) => items.iter().find_map(remote_reference),
-        Value::Object(fields) => fields.iter().find_map(|(key, value)| match (key.as_str(), value) {
-            ("$ref" | "$dynamicRef", Value::String(reference)) if !reference.starts_with('#') => {
-                Some(reference.as_str())
-            }
-            // Data, not schemas.
-            ("const" | "enum" | "default" | "examples", _) => None,
-            _ => remote_reference(value),
-        }),
+/// The first reference to something else than a part of the schema by its place, or the first part with a name that
+/// changes what places are.
+fn foreign(schema: &Value) -> Option<String> {
+    // The root's own name changes nothing.
+    schema
+        .as_object()?
+        .iter()
+        .filter(|(key, _)| *key != "$id")
+        .find_map(|(key, value)| foreign_in(key, value))
+}
+
+fn foreign_in(key: &str, value: &Value) -> Option<String> {
+    match (key, value) {
+        ("$ref", Value::String(reference)) if *reference == "#" || reference.starts_with("#/") => None,
+        ("$ref" | "$dynamicRef" | "$recursiveRef" | "$id", Value::String(_)) => {
+            Some(format!("{key} {value}"))
+        }
+        // There, `id` names parts.
+        ("$schema", Value::String(draft)) if draft.contains("draft-04") => Some(format!("{key} {value}")),
+        // Data, not schemas.
+        ("const" | "enum" | "default" | "examples", _) => None,
+        (_, Value::Array(items)) => items.iter().find_map(|item| foreign_in("", item)),
+        (_, Value::Object(fields)) => fields.iter().find_map(|(key, value)| foreign_in(key, value)),
         _ => None,
     }
 }
@@ -135,6 +163,10 @@ mod tests {
             json!({"type": "object", "properties": {"a": {"$ref": "https://example.com/a.json"}}}),
             json!({"type": "object", "properties": {"a": {"$ref": "other.json#/x"}}}),
             json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/missing"}}}),
+            json!({"type": "object", "properties": {"a": {"$ref": "#name"}}, "$defs": {"a": {"$anchor": "name"}}}),
+            json!({"type": "object", "properties": {"a": {"$dynamicRef": "#a"}}}),
+            json!({"type": "object", "properties": {"a": {"$id": "b", "properties": {"c": {"$ref": "#"}}}}}),
+            json!({"type": "object", "allOf": [{"$ref": "#"}]}),
             json!({"type": "object", "properties": {"a": {"type": "strin"}}}),
             json!({"type": "object", "properties": {"a": {"pattern": "(?=a)b"}}}),
             json!({"type": "object", "required": "a"}),
@@ -182,6 +214,24 @@ mod tests {
             (0..1000).map(|i| (i.to_string(), json!(0))).collect::<serde_json::Map<_, _>>().into();
         assert_eq!(schema.violations(&many).len(), MAX_VIOLATIONS);
         assert_eq!(schema.violations(&json!({}))[0].chars().count(), MAX_VIOLATION_CHARS + 1);
+    }
+
+    /// Unbounded, this takes a day, and the stack of a thread.
+    #[test]
+    fn a_value_that_multiplies_the_work_of_its_schema_is_refused() {
+        let deep = |depth| (0..depth).fold(json!({}), |value, _| json!({"a": value}));
+        let again = json!({"properties": {"a": {"$ref": "#"}}});
+        let twice = Schema::new(&json!({"type": "object", "allOf": [again, again]})).unwrap();
+        let mut definitions: serde_json::Map<String, Value> =
+            (0..200).map(|n| (n.to_string(), json!({"$ref": format!("#/$defs/{}", n + 1)}))).collect();
+        definitions.insert("200".into(), again);
+        let long =
+            Schema::new(&json!({"type": "object", "$ref": "#/$defs/0", "$defs": definitions})).unwrap();
+        for schema in [twice, long] {
+            assert_eq!(schema.violations(&deep(1)), [""; 0]);
+            let violations = schema.violations(&deep(100));
+            assert!(violations[0].contains("too many steps"), "{violations:?}");
+        }
     }
 
     #[test]

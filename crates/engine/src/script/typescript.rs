@@ -167,7 +167,7 @@ fn generics(t: &Tokens<'_>, at: usize) -> Option<&'static str> {
     let names = before(t, last);
     if is_name(t, last)
         && (matches!(names, "function" | "class" | "extends")
-            || (names == "*" && t.word(last - 2) == "function"))
+            || (names == "*" && before(t, last - 1) == "function"))
     {
         return Some("type parameters");
     }

@@ -104,6 +104,7 @@ fn nothing_else_is_called_typescript() {
         "a = {b: (c) => d, e: function (f) { return f }, g: async h => h} }",
         "const f = (a = b ? c : d, {e: g} = {}) => a; }",
         "x = y ? function (a) { return a } : (b) => b; }",
+        "*a<b }",
     ];
     for text in lines {
         let line = u32::try_from(text.lines().count()).unwrap();
