@@ -158,7 +158,7 @@ impl Driver {
                 () = link.changed.notified() => {}
                 () = &mut cancelled, if force.is_none() => {
                     link.books().cancel(&canceller.reason());
-                    link.stopped.store(true, Ordering::Relaxed);
+                    link.stopped.cancel();
                     force = Some(after(self.limits.grace()));
                 }
                 Some(step) = self.children.next(), if !self.children.is_empty() => self.note(step),
