@@ -3,4 +3,5 @@
 mod component;
 mod conformance;
 mod forgery;
+mod hostile;
 mod support;

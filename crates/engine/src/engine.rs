@@ -138,7 +138,8 @@ impl Engine {
     ) -> Result<(Script, Arc<[u8]>), WorkflowError> {
         let (size, most) = (text.len() as u64, limits.max_script_bytes);
         if size > most {
-            let message = format!("the script has {size} bytes, more than {most} (maxScriptBytes)");
+            let message =
+                format!("the script has {size} bytes, more than {most} (maxScriptBytes); pass data as args");
             return Err(ErrorCode::OutputLimit.error(message).on("script"));
         }
         let script = Script::read(text, meta)?;
@@ -163,7 +164,9 @@ impl fmt::Debug for Engine {
 fn read_args(args: String, limits: &Limits) -> Result<String, WorkflowError> {
     let (size, most) = (args.len() as u64, limits.max_args_bytes);
     if size > most {
-        let message = format!("args have {size} bytes, more than {most} (maxArgsBytes)");
+        let message = format!(
+            "args have {size} bytes, more than {most} (maxArgsBytes); pass less, or where to find it"
+        );
         return Err(ErrorCode::OutputLimit.error(message).on("args"));
     }
     json::read("args", args).map(|args| Box::<str>::from(args).into())

@@ -67,6 +67,7 @@ mod schema;
 mod script;
 mod subagents;
 mod ticker;
+mod turns;
 
 pub use engine::{Engine, EngineBuilder, configure};
 pub use fanfold_types::*;

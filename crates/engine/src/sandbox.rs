@@ -18,6 +18,7 @@ use crate::bindings::{Workflow, WorkflowPre};
 use crate::limits::Limits;
 use crate::run::{Link, Reply};
 use crate::ticker::{TICK, Ticker};
+use crate::turns::{Turn, Turns};
 
 /// Stack of a script's WebAssembly. Less than [`ASYNC_STACK_BYTES`], which holds the host's frames too.
 pub(crate) const WASM_STACK_BYTES: usize = 4 << 20;
@@ -31,6 +32,7 @@ const MAX_TABLE_ELEMENTS: usize = 10_000;
 pub(crate) struct Sandboxes {
     pre: WorkflowPre<Host>,
     ticker: Ticker,
+    turns: Turns,
 }
 
 impl Sandboxes {
@@ -44,7 +46,7 @@ impl Sandboxes {
         progress::add_to_linker::<_, HasSelf<Host>>(&mut linker, |host| host)?;
         agent::add_to_linker::<_, Host>(&mut linker, |host| host)?;
         let pre = WorkflowPre::new(linker.instantiate_pre(component)?)?;
-        Ok(Self { pre, ticker: Ticker::start(engine)? })
+        Ok(Self { pre, ticker: Ticker::start(engine)?, turns: Turns::default() })
     }
 
     /// Compiles a script to bytecode, without running any of it.
@@ -89,11 +91,14 @@ impl Sandboxes {
             max_fuel: limits.max_fuel,
             computed: Duration::ZERO,
             resumed: Arc::new(Mutex::new(Instant::now())),
+            turn: self.turns.join(),
             ticks_after_stop: 0,
             depth: 0,
         };
         let mut store = Store::new(self.pre.engine(), host);
         store.limiter(|host| host);
+        // What it may hold it may say: how much of that is too much is for the books to tell.
+        store.set_hostcall_fuel(usize::try_from(limits.max_memory_bytes).unwrap_or(usize::MAX));
         store.set_epoch_deadline(1);
         store.epoch_deadline_callback(on_tick);
         store.call_hook(on_call);
@@ -119,6 +124,7 @@ pub(crate) struct Host {
     computed: Duration,
     /// When it last got the processor.
     resumed: Arc<Mutex<Instant>>,
+    turn: Turn,
     /// Ticks it has seen since the run was stopped.
     ticks_after_stop: u64,
     /// Calls into WebAssembly that are on the stack.
@@ -145,7 +151,7 @@ fn on_tick(mut store: StoreContextMut<'_, Host>) -> wasmtime::Result<UpdateDeadl
             ))
             .into());
     }
-    if host.link.as_ref().is_some_and(|link| link.is_stopped()) {
+    if host.link.as_ref().is_some_and(|link| link.stopped.is_cancelled()) {
         // One tick is enough to handle a cancellation.
         host.ticks_after_stop += 1;
         if host.ticks_after_stop > 1 {
@@ -154,11 +160,22 @@ fn on_tick(mut store: StoreContextMut<'_, Host>) -> wasmtime::Result<UpdateDeadl
                 .into());
         }
     }
-    let resumed = host.resumed.clone();
+    let (resumed, turn, link) = (host.resumed.clone(), host.turn.clone(), host.link.clone());
     Ok(UpdateDeadline::YieldCustom(
         1,
         Box::pin(async move {
-            tokio::task::yield_now().await;
+            let stopped = async {
+                match &link {
+                    Some(link) => link.stopped.cancelled().await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                // To be stopped it need not wait for its turn.
+                () = stopped => tokio::task::yield_now().await,
+                () = turn.next() => {}
+            }
             *lock(&resumed) = Instant::now();
         }),
     ))
@@ -179,6 +196,7 @@ fn on_call(mut store: StoreContextMut<'_, Host>, hook: CallHook) -> wasmtime::Re
         CallHook::ReturningFromWasm => {
             host.depth = host.depth.saturating_sub(1);
             if host.depth == 0 {
+                host.turn.end();
                 note_fuel(&store);
             }
         }

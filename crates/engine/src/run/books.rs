@@ -174,7 +174,8 @@ impl<R> Books<R> {
         let most = self.limits.max_request_bytes;
         if self.request_bytes + bytes > most {
             return Err(ErrorCode::OutputLimit.error(format!(
-                "the prompts and options of one run may take {most} bytes together (maxRequestBytes)"
+                "the prompts and options of one run may take {most} bytes together (maxRequestBytes); send less with \
+                 each call"
             )));
         }
         // Counted even if the call is refused for what it says: reading that is work too.
@@ -262,13 +263,14 @@ impl<R> Books<R> {
         let Limits { max_narration_events, max_narration_bytes, .. } = self.limits;
         if self.narration_events >= max_narration_events {
             return Err(ErrorCode::OutputLimit.error(format!(
-                "this run may call phase() and log() {max_narration_events} times (maxNarrationEvents)"
+                "this run may call phase() and log() {max_narration_events} times (maxNarrationEvents); narrate steps, \
+                 not items"
             )));
         }
         if self.narration_bytes + text.len() as u64 > max_narration_bytes {
             return Err(ErrorCode::OutputLimit.error(format!(
                 "what a run says through phase() and log() may take {max_narration_bytes} bytes together \
-                 (maxNarrationBytes)"
+                 (maxNarrationBytes); log summaries"
             )));
         }
         self.narration_events += 1;

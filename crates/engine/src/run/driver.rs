@@ -158,7 +158,7 @@ impl Driver {
                 () = link.changed.notified() => {}
                 () = &mut cancelled, if force.is_none() => {
                     link.books().cancel(&canceller.reason());
-                    link.stopped.store(true, Ordering::Relaxed);
+                    link.stopped.cancel();
                     force = Some(after(self.limits.grace()));
                 }
                 Some(step) = self.children.next(), if !self.children.is_empty() => self.note(step),
@@ -173,7 +173,7 @@ impl Driver {
                     overtime = None;
                     if guest.take().is_some() {
                         let ms = self.limits.max_duration_ms.unwrap_or_default();
-                        let message = format!("the run took longer than {ms} ms (maxDurationMs)");
+                        let message = format!("the run took longer than {ms} ms (maxDurationMs); do less in one run");
                         let end = ScriptEnd::stopped(ErrorCode::TimeLimit.error(message));
                         link.books().script_ended(end);
                         force.get_or_insert_with(|| after(self.limits.grace()));

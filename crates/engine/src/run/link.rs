@@ -1,10 +1,11 @@
 //! Between the guest and the driver: what the script asks goes into the books at once, and wakes the driver.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fanfold_types::{ErrorCode, WorkflowError};
 use tokio::sync::{Notify, oneshot};
+use tokio_util::sync::CancellationToken;
 
 use super::books::{Books, Reply};
 use crate::options;
@@ -21,7 +22,7 @@ pub(crate) struct Link {
     /// Tells the driver that the books have changed.
     pub(super) changed: Notify,
     /// Tells the script's computation that the run is over for it.
-    pub(super) stopped: AtomicBool,
+    pub(crate) stopped: CancellationToken,
     /// Fuel that the script has used, kept up to date while it runs.
     pub(crate) fuel_used: AtomicU64,
 }
@@ -32,7 +33,7 @@ impl Link {
             books: Mutex::new(books),
             support,
             changed: Notify::new(),
-            stopped: AtomicBool::new(false),
+            stopped: CancellationToken::new(),
             fuel_used: AtomicU64::new(0),
         }
     }
@@ -74,10 +75,5 @@ impl Link {
         self.books().log(message)?;
         self.changed.notify_one();
         Ok(())
-    }
-
-    /// Whether the script should no longer compute.
-    pub(crate) fn is_stopped(&self) -> bool {
-        self.stopped.load(Ordering::Relaxed)
     }
 }
