@@ -42,7 +42,7 @@
   const misuse = (message, path) => workflowError({ code: "INVALID_ARGUMENT", message, path });
 
   const kind = (value) =>
-    value === null ? "null" : isArray(value) ? "an array" : value === undefined ? "undefined"
+    value === null ? "null" : host.isPromise(value) ? "a promise" : isArray(value) ? "an array" : value === undefined ? "undefined"
     : typeof value === "object" ? "an object" : `a ${typeof value}`;
 
   // With this a script could have the functions on the stack, these ones here, handed to it.
@@ -151,7 +151,8 @@
   const functions = (hook, what, list) => {
     for (let i = 0; i < list.length; i++) {
       if (typeof list[i] === "function") continue;
-      throw misuse(`${hook}(): ${what}[${i}] must be a function, got ${kind(list[i])}`, `${what}[${i}]`);
+      throw misuse(`${hook}(): ${what}[${i}] must be a function, got ${kind(list[i])}${
+        host.isPromise(list[i]) ? ": write () => agent(…)" : ""}`, `${what}[${i}]`);
     }
     return list;
   };

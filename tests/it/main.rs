@@ -4,4 +4,5 @@ mod component;
 mod conformance;
 mod forgery;
 mod hostile;
+mod messages;
 mod support;

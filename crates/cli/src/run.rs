@@ -117,7 +117,12 @@ pub(crate) async fn run(args: &RunArgs) -> Result<ExitCode> {
 
 fn agents(settings: &AgentSettings) -> Result<Box<dyn Subagents>> {
     Ok(match settings {
-        AgentSettings::Scripted => Box::new(Scripted::new()),
+        AgentSettings::Scripted { by_default } => {
+            if *by_default {
+                display::notice("no agent command, so answers are canned; give one with --agent-command");
+            }
+            Box::new(Scripted::new())
+        }
         AgentSettings::Command { command, env } => {
             let mut command = Command::parse(command).context("--agent-command")?;
             for name in env {

@@ -38,7 +38,10 @@ pub(crate) struct Settings {
 
 #[derive(Debug)]
 pub(crate) enum AgentSettings {
-    Scripted,
+    Scripted {
+        /// Nobody asked for them: there is no command.
+        by_default: bool,
+    },
     Command { command: String, env: Vec<String> },
 }
 
@@ -55,7 +58,8 @@ impl Settings {
         };
         let command = args.agent_command.clone().or(file.agent_command);
         let agents = match (args.agents.or(file.agents), command) {
-            (Some(Agents::Scripted), _) | (None, None) => AgentSettings::Scripted,
+            (Some(Agents::Scripted), _) => AgentSettings::Scripted { by_default: false },
+            (None, None) => AgentSettings::Scripted { by_default: true },
             (Some(Agents::Command) | None, Some(command)) => {
                 AgentSettings::Command { command, env: file.agent_env }
             }

@@ -40,6 +40,7 @@ impl Hooks {
         host.set("phase", Function::new(ctx.clone(), tell_phase)?)?;
         host.set("log", Function::new(ctx.clone(), tell_log)?)?;
         host.set("isError", Function::new(ctx.clone(), |value: Value<'_>| value.is_error())?)?;
+        host.set("isPromise", Function::new(ctx.clone(), |value: Value<'_>| value.is_promise())?)?;
         host.set("optionsJson", Function::new(ctx.clone(), options_json)?)?;
         host.set("returned", Function::new(ctx.clone(), returned)?)?;
         host.set("threw", Function::new(ctx.clone(), threw)?)?;

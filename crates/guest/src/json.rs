@@ -75,6 +75,7 @@ impl<'js> Writer<'_, 'js> {
             Type::Undefined | Type::Uninitialized => return Err("is undefined, which JSON cannot say".into()),
             Type::BigInt => return Err("is a BigInt, which JSON cannot say; convert it to a string".into()),
             Type::Symbol => return Err("is a symbol".into()),
+            Type::Promise => return Err("is a promise: await it".into()),
             Type::Function | Type::Constructor => return Err("is a function".into()),
             _ => self.container(value)?,
         }
