@@ -1,0 +1,1 @@
+//! Fanfold as a server of the Model Context Protocol.

@@ -1,0 +1,1 @@
+//! The workflow tool that a model calls.
