@@ -2,12 +2,10 @@
 //!
 //! This is the one place that knows what each option may be; the guest passes on whatever is plain data.
 
-use std::sync::Arc;
-
 use fanfold_types::{ErrorCode, WorkflowError};
 use serde_json::{Map, Value};
 
-use crate::schema::Schema;
+use crate::schema::Schemas;
 use crate::subagents::AgentOptions;
 
 const KNOWN: [&str; 11] = [
@@ -34,7 +32,7 @@ const MAX_MS: u64 = 365 * 24 * 3600 * 1000;
 ///
 /// # Errors
 /// `INVALID_ARGUMENT`, `UNSUPPORTED_OPTION` or `UNSUPPORTED_SCHEMA`, with the option as its path.
-pub(crate) fn parse(json: &str) -> Result<AgentOptions, WorkflowError> {
+pub(crate) fn parse(json: &str, schemas: &Schemas) -> Result<AgentOptions, WorkflowError> {
     if json == "{}" {
         return Ok(AgentOptions::default());
     }
@@ -48,7 +46,7 @@ pub(crate) fn parse(json: &str) -> Result<AgentOptions, WorkflowError> {
         return Err(ErrorCode::UnsupportedOption.error(message).on(name));
     }
     let schema = fields.remove("schema");
-    let validator = schema.as_ref().map(Schema::new).transpose()?.map(Arc::new);
+    let validator = schema.as_ref().map(|schema| schemas.get(schema)).transpose()?;
     let options = AgentOptions {
         schema,
         validator,
@@ -116,13 +114,17 @@ mod tests {
 
     use super::*;
 
+    fn read(json: &str) -> Result<AgentOptions, WorkflowError> {
+        parse(json, &Schemas::default())
+    }
+
     #[test]
     fn every_option_is_read() {
         let value = json!({
             "label": "", "phase": "p", "schema": {"type": "object"}, "provider": "a", "model": "m", "effort": "high",
             "agentType": "t", "isolation": "worktree", "timeoutMs": 1e3, "stallMs": 5, "retries": 0,
         });
-        let options = parse(&value.to_string()).unwrap();
+        let options = read(&value.to_string()).unwrap();
         assert_eq!(
             serde_json::to_value(&options).unwrap(),
             json!({
@@ -130,7 +132,7 @@ mod tests {
                 "agentType": "t", "isolation": "worktree", "timeoutMs": 1000, "stallMs": 5, "retries": 0,
             })
         );
-        assert!(serde_json::to_value(parse("{}").unwrap()).unwrap().as_object().unwrap().is_empty());
+        assert!(serde_json::to_value(read("{}").unwrap()).unwrap().as_object().unwrap().is_empty());
     }
 
     #[test]
@@ -152,7 +154,7 @@ mod tests {
             (r#"{"timeoutMs":1e300}"#, InvalidArgument, Some("timeoutMs")),
             (r#"{"schema":null}"#, UnsupportedSchema, Some("schema")),
         ] {
-            let error = parse(json).unwrap_err();
+            let error = read(json).unwrap_err();
             assert_eq!((error.code, error.path.as_deref()), (Some(code), path), "{json}");
         }
     }

@@ -2,6 +2,9 @@
 
 mod cost;
 
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
 use fanfold_types::{ErrorCode, WorkflowError};
 use jsonschema::PatternOptions;
 use serde_json::Value;
@@ -12,8 +15,15 @@ const MAX_VIOLATIONS: usize = 20;
 /// The largest schema, as JSON in bytes.
 const MAX_SCHEMA_BYTES: usize = 64 << 10;
 
-/// The most memory that one pattern may take, in bytes.
-const MAX_PATTERN_BYTES: usize = 256 << 10;
+/// The largest schemas that are kept of one run together, as JSON in bytes. Compiled, they are some ten times as large.
+const MAX_SCHEMAS_BYTES: usize = 4 << 20;
+
+/// The most memory that one pattern may take, and all of a schema together, in bytes.
+const MAX_PATTERN_BYTES: usize = 128 << 10;
+const MAX_PATTERNS_BYTES: usize = 1 << 20;
+
+/// The most patterns of a schema. Each takes some 20 microseconds to compile.
+const MAX_PATTERNS: usize = 200;
 
 /// Values up to this size have all their violations told, larger ones the first.
 const THOROUGH_BYTES: usize = 64 << 10;
@@ -23,7 +33,7 @@ const MAX_VIOLATION_CHARS: usize = 300;
 
 /// A JSON Schema with an object at its root, ready to check values.
 ///
-/// It is read as draft 2020-12 unless it names another. Known formats are checked, unknown ones ignored. No
+/// It is read as draft 2020-12 unless it names another. Known formats but `regex` are checked, others ignored. No
 /// pattern runs for ever, and no reference leaves the schema. A value that would take too many steps to check
 /// counts as one that does not satisfy it.
 ///
@@ -56,7 +66,12 @@ impl Schema {
                            values in a property";
             return Err(unsupported(message, "schema.type"));
         }
-        if schema.to_string().len() > MAX_SCHEMA_BYTES {
+        Self::of_text(schema, &schema.to_string())
+    }
+
+    /// The same of a schema whose JSON is at hand.
+    fn of_text(schema: &Value, text: &str) -> Result<Self, WorkflowError> {
+        if text.len() > MAX_SCHEMA_BYTES {
             return Err(unsupported(
                 &format!("schema must not have more than {MAX_SCHEMA_BYTES} bytes"),
                 "schema",
@@ -69,20 +84,36 @@ impl Schema {
             );
             return Err(unsupported(&message, "schema"));
         }
-        let validator = jsonschema::options()
-            .should_validate_formats(true)
-            .with_pattern_options(PatternOptions::regex().size_limit(MAX_PATTERN_BYTES))
-            .offline()
-            .build(schema)
-            .map_err(|error| {
-                unsupported(&format!("schema cannot be enforced: {}", message(&error)), "schema")
-            })?;
         if !cost::is_bounded(schema) {
             let message = "schema cannot be enforced: one of its parts looks at the same value without end or too \
                            often; follow no reference back to itself but through properties or items";
             return Err(unsupported(message, "schema"));
         }
+        let patterns = patterns(schema);
+        if patterns > MAX_PATTERNS {
+            return Err(unsupported(
+                &format!("schema must not have more than {MAX_PATTERNS} patterns, got {patterns}"),
+                "schema",
+            ));
+        }
+        let pattern_bytes = (MAX_PATTERNS_BYTES / patterns.max(1)).min(MAX_PATTERN_BYTES);
+        let validator = jsonschema::options()
+            .should_validate_formats(true)
+            // Each value would be a pattern to read.
+            .with_format("regex", |_: &str| true)
+            .with_pattern_options(PatternOptions::regex().size_limit(pattern_bytes))
+            .offline()
+            .build(schema)
+            .map_err(|error| {
+                unsupported(&format!("schema cannot be enforced: {}", message(&error)), "schema")
+            })?;
         Ok(Self { validator, source: schema.clone() })
+    }
+
+    /// Whether [`violations`](Self::violations) takes next to no time for this value: too little to leave the
+    /// executor's thread for.
+    pub fn is_quick(&self, value: &Value) -> bool {
+        cost::is_quick(&self.source, value)
     }
 
     /// What is wrong with a value, each as `<JSON pointer>: <what>`; empty for one that satisfies the schema.
@@ -99,6 +130,62 @@ impl Schema {
             return vec![message(&first)];
         }
         self.validator.iter_errors(value).take(MAX_VIOLATIONS).map(|error| message(&error)).collect()
+    }
+}
+
+/// The schemas of one run, each compiled once: most calls of a script have the same.
+#[derive(Debug, Default)]
+pub(crate) struct Schemas(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    schemas: HashMap<String, Arc<Schema>>,
+    bytes: usize,
+}
+
+impl Schemas {
+    /// Reads a schema.
+    ///
+    /// # Errors
+    /// `UNSUPPORTED_SCHEMA` as by [`Schema::new`], and for more than 4 MiB of different schemas.
+    pub(crate) fn get(&self, schema: &Value) -> Result<Arc<Schema>, WorkflowError> {
+        let text = schema.to_string();
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(schema) = known.schemas.get(&text) {
+            return Ok(schema.clone());
+        }
+        if known.bytes + text.len() > MAX_SCHEMAS_BYTES {
+            return Err(unsupported(
+                &format!(
+                    "schema: the different schemas of one run must not have more than {MAX_SCHEMAS_BYTES} bytes \
+                     together; use the same schema for more calls"
+                ),
+                "schema",
+            ));
+        }
+        let compiled = Arc::new(Schema::of_text(schema, &text)?);
+        known.bytes += text.len();
+        known.schemas.insert(text, compiled.clone());
+        Ok(compiled)
+    }
+}
+
+/// How many patterns a schema has, or what looks like them.
+fn patterns(schema: &Value) -> usize {
+    match schema {
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(key, value)| {
+                let own = match (key.as_str(), value) {
+                    ("pattern", Value::String(_)) => 1,
+                    ("patternProperties", Value::Object(patterns)) => patterns.len(),
+                    _ => 0,
+                };
+                own + patterns(value)
+            })
+            .sum(),
+        Value::Array(items) => items.iter().map(patterns).sum(),
+        _ => 0,
     }
 }
 
@@ -235,9 +322,43 @@ mod tests {
     }
 
     #[test]
+    fn many_patterns_share_their_memory() {
+        let schema = |count: usize, pattern: &str| {
+            let patterns: serde_json::Map<String, Value> =
+                (0..count).map(|n| (format!("{n}{pattern}"), json!({}))).collect();
+            Schema::new(&json!({"type": "object", "patternProperties": patterns}))
+        };
+        assert!(schema(1, "(abc){200}").is_ok());
+        assert!(schema(20, r"^[a-z_]\w{0,9}-\d+$").is_ok());
+        for (count, pattern) in [(2_000, "a"), (100, "(abc){2000}")] {
+            assert_eq!(schema(count, pattern).unwrap_err().code, Some(ErrorCode::UnsupportedSchema));
+        }
+    }
+
+    #[test]
+    fn the_schemas_of_a_run_are_compiled_once_and_bounded() {
+        let schemas = Schemas::default();
+        let schema =
+            |n: usize| json!({"type": "object", "description": format!("{n}{}", "x".repeat(60_000))});
+        let first = schemas.get(&schema(0)).unwrap();
+        assert!(Arc::ptr_eq(&first, &schemas.get(&schema(0)).unwrap()));
+        let refused = (1..100).find_map(|n| schemas.get(&schema(n)).err()).unwrap();
+        assert_eq!(refused.code, Some(ErrorCode::UnsupportedSchema));
+        assert!(refused.message.contains("together"), "{refused}");
+        assert!(schemas.get(&schema(0)).is_ok());
+    }
+
+    #[test]
+    fn a_value_is_not_read_as_a_pattern() {
+        let schema =
+            Schema::new(&json!({"type": "object", "properties": {"a": {"format": "regex"}}})).unwrap();
+        assert_eq!(schema.violations(&json!({"a": "("})), [""; 0]);
+    }
+
+    #[test]
     fn a_pattern_takes_linear_time() {
         let schema = json!({"type": "object", "properties": {"a": {"pattern": "^(a+)+$"}}});
         let schema = Schema::new(&schema).unwrap();
-        assert_eq!(schema.violations(&json!({"a": "a".repeat(100_000) + "!"})).len(), 1);
+        assert_eq!(schema.violations(&json!({"a": "a".repeat(90_000) + "!"})).len(), 1);
     }
 }

@@ -74,7 +74,7 @@ impl Started {
         let Self { seq, child, schema, slot } = self;
         Box::pin(async move {
             let end = match AssertUnwindSafe(child.result).catch_unwind().await {
-                Ok(Ok(answer)) => check(answer, schema.as_deref()),
+                Ok(Ok(answer)) => check(answer, schema).await,
                 Ok(Err(ChildError::Failed(reason))) => ChildEnd::Failed(reason),
                 Ok(Err(ChildError::Cancelled)) => ChildEnd::Cancelled,
                 Ok(Err(ChildError::Broken(reason))) => ChildEnd::Broken(reason),
@@ -87,17 +87,29 @@ impl Started {
 }
 
 /// A child that was asked for a value must give one that satisfies the schema, whatever the provider claims.
-fn check(answer: Answer, schema: Option<&Schema>) -> ChildEnd {
+async fn check(answer: Answer, schema: Option<Arc<Schema>>) -> ChildEnd {
     let Some(schema) = schema else { return ChildEnd::Completed(text_or_value(answer)) };
     let Some(value) = answer.structured else {
         return ChildEnd::Failed("the child gave no structured value, and the call has a schema".into());
     };
-    let violations = schema.violations(&value);
-    if violations.is_empty() {
-        ChildEnd::Completed(Reply::Json(value.to_string()))
-    } else {
-        ChildEnd::Failed(format!("the child's value does not satisfy the schema: {}", violations.join("; ")))
+    let quick = schema.is_quick(&value);
+    let check = move || {
+        let violations = schema.violations(&value);
+        if violations.is_empty() {
+            ChildEnd::Completed(Reply::Json(value.to_string()))
+        } else {
+            ChildEnd::Failed(format!(
+                "the child's value does not satisfy the schema: {}",
+                violations.join("; ")
+            ))
+        }
+    };
+    if quick {
+        return check();
     }
+    tokio::task::spawn_blocking(check).await.unwrap_or_else(|error| {
+        ChildEnd::Broken(format!("the child's value could not be checked against the schema: {error}"))
+    })
 }
 
 /// Without a schema a child's text counts; one that gave only a value is shown as that value's JSON.

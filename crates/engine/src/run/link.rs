@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::books::{Books, Reply};
 use crate::options;
+use crate::schema::Schemas;
 use crate::subagents::{Support, unsupported};
 
 /// Who waits for the answer to a call.
@@ -19,6 +20,7 @@ pub(crate) struct Link {
     books: Mutex<Books<Answerer>>,
     /// What the run's provider claims.
     support: Support,
+    schemas: Schemas,
     /// Tells the driver that the books have changed.
     pub(super) changed: Notify,
     /// Tells the script's computation that the run is over for it.
@@ -32,6 +34,7 @@ impl Link {
         Self {
             books: Mutex::new(books),
             support,
+            schemas: Schemas::default(),
             changed: Notify::new(),
             stopped: CancellationToken::new(),
             fuel_used: AtomicU64::new(0),
@@ -47,7 +50,7 @@ impl Link {
     /// The script called `agent()`.
     pub(crate) async fn agent(&self, prompt: String, options: &str) -> Result<Reply, WorkflowError> {
         self.books().admit((prompt.len() + options.len()) as u64)?;
-        let options = options::parse(options)?;
+        let options = options::parse(options, &self.schemas)?;
         let ignored = unsupported(&options, self.support)?;
         let (sender, answer) = oneshot::channel();
         {

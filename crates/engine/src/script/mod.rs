@@ -16,6 +16,7 @@
 //! - `words`: pieces of messages
 
 mod calls;
+mod culprit;
 mod header;
 mod hint;
 mod lex;
@@ -115,7 +116,7 @@ impl Script {
     /// Frames of the hooks, of native functions and of the function around the script are dropped, and those
     /// that stay count columns in characters. The error's place is that of the first frame that stays.
     pub fn thrown(&self, text: &str) -> WorkflowError {
-        stack::read(&self.source, self.dialect, text)
+        stack::read(&self.source, &self.body, self.dialect, text)
     }
 
     /// `SCRIPT_PARSE` from a syntax error of QuickJS: in better words, with a column, and with a hint where the

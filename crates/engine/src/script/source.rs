@@ -51,6 +51,12 @@ impl Source {
         (line, self.column(line, number(byte_column)))
     }
 
+    /// The byte of the text at a line and a column in bytes.
+    pub(super) fn offset(&self, line: u32, byte_column: u32) -> usize {
+        let start = self.starts.get((line as usize).saturating_sub(1)).copied().unwrap_or(self.text.len());
+        start + (byte_column as usize).saturating_sub(1)
+    }
+
     /// The place after the last character that is not white space.
     pub(super) fn end(&self) -> (u32, u32) {
         self.place(self.text.trim_end().len())

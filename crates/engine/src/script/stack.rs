@@ -2,6 +2,7 @@
 
 use fanfold_types::WorkflowError;
 
+use super::culprit::Culprit;
 use super::source::Source;
 use super::{Dialect, hint};
 
@@ -12,7 +13,7 @@ const MAX_FRAMES: usize = 64;
 ///
 /// A message can look like anything, frames included, so only the frames at the very end are the stack. A
 /// message that ends in what looks like frames cannot be told from the stack; that only harms itself.
-pub(super) fn read(source: &Source, dialect: Dialect, text: &str) -> WorkflowError {
+pub(super) fn read(source: &Source, body: &str, dialect: Dialect, text: &str) -> WorkflowError {
     let text = text.trim_end_matches('\n');
     let mut message_end = text.len();
     let mut frames = Vec::new();
@@ -27,12 +28,18 @@ pub(super) fn read(source: &Source, dialect: Dialect, text: &str) -> WorkflowErr
         shown.push_str("\n  ");
         shown.push_str(hint);
     }
+    frames.reverse();
+    let known = |frame: &Frame<'_>| frame.place.filter(|(line, _)| (1..=source.lines()).contains(line));
+    // Only the innermost frame is where the error is.
+    let last_call = frames.first().and_then(known).map(|(line, column)| source.offset(line, column));
+    let mut culprit = Culprit::of(&text[..message_end]).and_then(|culprit| culprit.find(body, last_call));
     let mut place = None;
-    for frame in frames.into_iter().rev() {
-        let Some((line, column)) = frame.place.filter(|(line, _)| (1..=source.lines()).contains(line)) else {
-            continue;
+    for frame in &frames {
+        let Some((line, column)) = known(frame) else { continue };
+        let (line, column) = match culprit.take() {
+            Some(offset) => source.place(offset),
+            None => (line, source.column(line, column)),
         };
-        let column = source.column(line, column);
         place.get_or_insert((line, column));
         shown.push_str(&match frame.function {
             Some(name) => format!("\n    at {name} (workflow:{line}:{column})"),
