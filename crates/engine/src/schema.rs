@@ -58,6 +58,11 @@ impl Schema {
     /// the schema or do not begin with `#`, patterns that cannot be matched in linear time, schemas that look at
     /// themselves without end or too often.
     pub fn new(schema: &Value) -> Result<Self, WorkflowError> {
+        Self::of_text(schema, &schema.to_string())
+    }
+
+    /// The same of a schema whose JSON is at hand.
+    fn of_text(schema: &Value, text: &str) -> Result<Self, WorkflowError> {
         let Some(fields) = schema.as_object() else {
             return Err(unsupported("schema must be a JSON Schema object", "schema"));
         };
@@ -66,11 +71,6 @@ impl Schema {
                            values in a property";
             return Err(unsupported(message, "schema.type"));
         }
-        Self::of_text(schema, &schema.to_string())
-    }
-
-    /// The same of a schema whose JSON is at hand.
-    fn of_text(schema: &Value, text: &str) -> Result<Self, WorkflowError> {
         if text.len() > MAX_SCHEMA_BYTES {
             return Err(unsupported(
                 &format!("schema must not have more than {MAX_SCHEMA_BYTES} bytes"),
@@ -340,6 +340,7 @@ mod tests {
         let schemas = Schemas::default();
         let schema =
             |n: usize| json!({"type": "object", "description": format!("{n}{}", "x".repeat(60_000))});
+        assert!(schemas.get(&json!({"type": "array"})).is_err());
         let first = schemas.get(&schema(0)).unwrap();
         assert!(Arc::ptr_eq(&first, &schemas.get(&schema(0)).unwrap()));
         let refused = (1..100).find_map(|n| schemas.get(&schema(n)).err()).unwrap();

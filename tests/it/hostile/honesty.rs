@@ -41,7 +41,7 @@ pub(super) fn rows() -> Vec<Row> {
         row(34, "an agent's error that nobody handles", "agent('infra:x'); await agent('y'); return 1").gives(json!(1)).warns("never awaited"),
         row(35, "after an await", "const f = async () => {\n  await agent('x');\n  throw new RangeError('mine') };\nawait f()").throws("RangeError: mine").at(3, 13),
         row(35, "after a microtask", "await null;\nnotDefined").throws("ReferenceError").says("notDefined").at(2, 1),
-        row(35, "in a then", "await agent('x').then(() => {\n null.x })").throws("TypeError").at(2, 2),
+        row(35, "in a then", "await agent('x').then(() => {\n null.x })").throws("TypeError").at(2, 7),
         row(35, "in a class of its own", "class Mine extends Error { get name() { return 'Mine' } }\nawait null; throw new Mine('x')").throws("Mine: x"),
         row(35, "after a loop of agents", "for (const n of [1, 2, 3]) {\n  const answer = await agent(`${n}`);\n  if (n === 3) throw new Error(answer) }").throws("Error: echo:3").at(3, 26),
         row(35, "a value that is no error", "await null; throw { a: 1 }").throws("[object Object]"),

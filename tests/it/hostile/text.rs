@@ -139,7 +139,7 @@ fn places() -> Vec<Row> {
             "line 7 of a CRLF file with emoji before it",
             "// 🌍🌍\r\n\r\n\r\n\r\n\r\n\r\n/* 🌍 */ null.x",
             7,
-            9,
+            14,
         ),
         thrown("line 1", "throw new Error('x')", 1, 11),
         thrown("behind a byte order mark", "\u{feff}throw new Error('x')", 1, 11),
@@ -155,7 +155,8 @@ fn places() -> Vec<Row> {
         .throws("Error: x")
         .at(2, 43),
         thrown("in a function", "function f() {\n  throw new Error('x')\n}\nf()", 2, 13),
-        thrown("in a thunk's agent", "await agent('x')\n\n  null.x", 3, 3),
+        thrown("in a thunk's agent", "await agent('x')\n\n  null.x", 3, 8),
+        thrown("a property behind calls", "const o = null;\nconst n = Math.abs(1);\n\nreturn n + o.x", 4, 14),
         row(30, "a hook's refusal", "\n  await agent(1)").fails(fanfold::ErrorCode::InvalidArgument).at(2, 9),
         row(30, "a syntax error", "// 🌍\r\nconst x = ;").fails(ScriptParse).at(2, 11),
         row(30, "a syntax error behind emoji", "const s = '🌍🌍'; const = 1").fails(ScriptParse).at(1, 23),
