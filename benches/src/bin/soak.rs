@@ -46,7 +46,7 @@ const WIDTH: usize = 64;
 async fn main() -> Result<()> {
     let args = Args::parse();
     let limits: Limits = serde_json::from_value(serde_json::json!({
-        "maxConcurrentAgents": 1_000_000, "syncTimeoutMs": 50, "maxMemoryBytes": 24 << 20, "disposeGraceMs": 5_000,
+        "maxConcurrentAgents": 1_000_000, "syncTimeoutMs": 1_000, "maxMemoryBytes": 24 << 20, "disposeGraceMs": 5_000,
     }))?;
     let engine = Engine::builder().provider("spawn", Forgetful).limits(limits).build()?;
     short_runs(&engine, args.short).await?;
