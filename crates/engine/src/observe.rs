@@ -22,6 +22,22 @@ pub trait Observer: Send + Sync + 'static {
     fn warning(&self, _meta: &Meta, _warning: &str) {}
 }
 
+macro_rules! delegate {
+    ($($pointer:ty),*) => {$(
+        impl<O: Observer + ?Sized> Observer for $pointer {
+            fn event(&self, meta: &Meta, event: &Event) {
+                (**self).event(meta, event);
+            }
+
+            fn warning(&self, meta: &Meta, warning: &str) {
+                (**self).warning(meta, warning);
+            }
+        }
+    )*};
+}
+
+delegate!(Arc<O>, Box<O>);
+
 /// An observer and the stream of what it sees, from `workflow/start` to `workflow/end`.
 ///
 /// Events that are not read yet are kept; a run's own limits bound how many there can be.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 macro_rules! error_codes {
     ($($(#[$doc:meta])* $name:ident = $wire:literal,)*) => {
         /// A stable name for what went wrong. Messages may change, codes do not.
+        #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
         #[non_exhaustive]
         pub enum ErrorCode {
@@ -91,6 +92,7 @@ impl fmt::Display for ErrorCode {
 /// let error = ErrorCode::ItemCap.error("parallel() takes at most 4096 items");
 /// assert_eq!(error.to_string(), "ITEM_CAP: parallel() takes at most 4096 items");
 /// ```
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkflowError {
     /// The stable code. `None` for an error that the script itself threw.

@@ -12,6 +12,7 @@ use crate::{ErrorCode, WorkflowError};
 /// The name, the purpose and the planned phases of a workflow.
 ///
 /// Deserialising checks types only; [`Meta::from_value`] checks everything and reports it in one error.
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Meta {
@@ -28,6 +29,7 @@ pub struct Meta {
 }
 
 /// A phase the author plans.
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Phase {

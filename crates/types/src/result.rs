@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 use crate::WorkflowError;
 
 /// The one terminal state of a run.
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StopReason {
@@ -76,6 +77,7 @@ impl RunResult {
 }
 
 /// A child that ended without success, or could not start.
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentFailure {

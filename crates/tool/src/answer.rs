@@ -1,0 +1,412 @@
+//! What the tools answer: values for programs, text for models.
+
+use fanfold::{AgentFailure, ErrorCode, RunResult, StopReason, WorkflowError, text};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// The answer of a call: the whole value, and what a model is shown of it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Answer<T = Value> {
+    /// The canonical value, whole.
+    pub value: T,
+    /// Its text for the model, which may be cut.
+    pub text: String,
+}
+
+impl<T: Serialize> Answer<T> {
+    pub(crate) fn new(value: T, text: String) -> Self {
+        Self { value, text }
+    }
+
+    /// The same answer with its value as JSON.
+    pub fn into_json(self) -> Answer {
+        // Types with string keys and finite numbers alone: they have a JSON form.
+        Answer { value: serde_json::to_value(self.value).unwrap_or_default(), text: self.text }
+    }
+}
+
+/// A workflow that completed.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Completed {
+    /// The run's id.
+    pub run_id: String,
+    /// `agent()` calls that were accepted.
+    pub agents_started: u32,
+    /// What the script returned: any JSON value.
+    #[schemars(with = "Value")]
+    pub result: Box<RawValue>,
+    /// The agents that could not start or ended without success, if any, in the order they ended.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    pub failures: Vec<AgentFailure>,
+}
+
+impl Completed {
+    pub(crate) fn new(run_id: &str, result: &RunResult) -> Self {
+        Self {
+            run_id: run_id.to_owned(),
+            agents_started: result.agents_started,
+            result: result.value.clone(),
+            failures: result.failures.clone(),
+        }
+    }
+}
+
+/// A workflow that has started and goes on by itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Started {
+    /// The run's id.
+    pub run_id: String,
+    /// The workflow's name.
+    pub name: String,
+}
+
+/// Whether a run still runs, and how it ended if not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RunState {
+    /// It has not ended.
+    Running,
+    /// The script returned a value.
+    Completed,
+    /// It was cancelled.
+    Cancelled,
+    /// The script failed or broke a limit.
+    Error,
+}
+
+impl RunState {
+    /// As JSON spells it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Completed => "completed",
+            Self::Cancelled => "cancelled",
+            Self::Error => "error",
+        }
+    }
+}
+
+impl From<StopReason> for RunState {
+    fn from(reason: StopReason) -> Self {
+        match reason {
+            StopReason::Completed => Self::Completed,
+            StopReason::Cancelled => Self::Cancelled,
+            StopReason::Error => Self::Error,
+        }
+    }
+}
+
+/// How agents are doing, by number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct AgentCounts {
+    /// Have started and not ended.
+    pub running: u32,
+    /// Ended with an answer.
+    pub completed: u32,
+    /// Ended without success.
+    pub failed: u32,
+    /// Were told to stop.
+    pub cancelled: u32,
+}
+
+/// A phase and its agents.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct PhaseStatus {
+    /// The phase's title.
+    pub title: String,
+    /// Its agents.
+    pub agents: AgentCounts,
+}
+
+/// Something that happened in a run, in short.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct EventLine {
+    /// The event's number in its run, from 1.
+    pub n: u64,
+    /// How long ago it happened, in milliseconds.
+    pub age_ms: u64,
+    /// What happened, at most 200 characters.
+    pub text: String,
+}
+
+/// How a run is doing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct RunStatus {
+    /// The run's id.
+    pub run_id: String,
+    /// The workflow's name.
+    pub name: String,
+    /// Whether it still runs, and how it ended if not.
+    pub state: RunState,
+    /// Why it did not complete, once it has ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<WorkflowError>,
+    /// From the start to now, or to the end, in milliseconds.
+    pub elapsed_ms: u64,
+    /// Since the last event, in milliseconds. A run that has said nothing for long may hang.
+    pub last_event_age_ms: u64,
+    /// The phase that the script is in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phase: Option<String>,
+    /// The phases that were planned, entered, or named by an agent; at most 50.
+    pub phases: Vec<PhaseStatus>,
+    /// All agents.
+    pub agents: AgentCounts,
+    /// The last events, at most 10, the latest last.
+    pub last_events: Vec<EventLine>,
+}
+
+/// A part of a run's result, or that there is none yet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ResultPage {
+    /// The run's id.
+    pub run_id: String,
+    /// The workflow's name.
+    pub name: String,
+    /// `running`, in which case there is no page yet, or `completed`.
+    pub state: RunState,
+    /// `agent()` calls that were accepted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agents_started: Option<u32>,
+    /// The agents that could not start or ended without success, if any; on the first page.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    pub failures: Vec<AgentFailure>,
+    /// A part of the value's JSON, indented by two spaces. All pages together are the JSON text of the value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub page: Option<String>,
+    /// Where the page begins, in characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offset: Option<u64>,
+    /// The length of the whole, in characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total: Option<u64>,
+    /// Where the next page begins. Missing on the last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_offset: Option<u64>,
+}
+
+/// A run that was told to stop, and has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Stopped {
+    /// The run's id.
+    pub run_id: String,
+    /// The workflow's name.
+    pub name: String,
+    /// `cancelled`, or how it had ended before it could be.
+    pub state: RunState,
+}
+
+/// That a background run has ended; see [`CallingAgent::run_ended`](crate::CallingAgent::run_ended).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Notice {
+    /// The run's id.
+    pub run_id: String,
+    /// The workflow's name.
+    pub name: String,
+    /// How it ended.
+    pub state: RunState,
+    /// The same for the model, with what to do next.
+    pub text: String,
+}
+
+/// How many failures a text lists, and how many characters of each reason.
+const LISTED_FAILURES: usize = 20;
+const REASON_CHARS: usize = 200;
+
+/// The failed agents as lines for the model; empty if there are none.
+pub(crate) fn failures_text(failures: &[AgentFailure]) -> String {
+    if failures.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("\nFailed agents ({}):", failures.len());
+    for AgentFailure { seq, label, reason } in failures.iter().take(LISTED_FAILURES) {
+        let reason = line(reason, REASON_CHARS);
+        text.push_str(&format!("\n- agent {seq} {label:?}: {reason}"));
+    }
+    if let more @ 1.. = failures.len().saturating_sub(LISTED_FAILURES) {
+        text.push_str(&format!("\n- and {more} more"));
+    }
+    text
+}
+
+/// The first line of a text, at most `chars` characters.
+pub(crate) fn line(text: &str, chars: usize) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    match line.char_indices().nth(chars) {
+        None => line.to_owned(),
+        Some((end, _)) => format!("{}…", &line[..end]),
+    }
+}
+
+/// A duration as people say it.
+pub(crate) fn duration(ms: u64) -> String {
+    match ms {
+        0..60_000 => format!("{}.{} s", ms / 1000, ms % 1000 / 100),
+        60_000..3_600_000 => format!("{} min {} s", ms / 60_000, ms % 60_000 / 1000),
+        _ => format!("{} h {} min", ms / 3_600_000, ms % 3_600_000 / 60_000),
+    }
+}
+
+impl AgentCounts {
+    fn text(&self) -> String {
+        let Self { running, completed, failed, cancelled } = self;
+        format!("{running} running, {completed} completed, {failed} failed, {cancelled} cancelled")
+    }
+}
+
+impl RunStatus {
+    /// What a model is shown.
+    pub(crate) fn text(&self) -> String {
+        let Self { name, state, elapsed_ms, last_event_age_ms, .. } = self;
+        let elapsed = duration(*elapsed_ms);
+        let mut text = match state {
+            RunState::Running => format!(
+                "workflow \"{name}\" is running: {elapsed} so far, last event {} ago.",
+                duration(*last_event_age_ms)
+            ),
+            RunState::Completed => format!("workflow \"{name}\" completed after {elapsed}."),
+            RunState::Cancelled => format!("workflow \"{name}\" was cancelled after {elapsed}."),
+            RunState::Error => format!("workflow \"{name}\" failed after {elapsed}."),
+        };
+        if let Some(error) = &self.error {
+            text.push_str(&format!("\nError: {error}"));
+        }
+        text.push_str(&format!("\nAgents: {}", self.agents.text()));
+        if let Some(phase) = &self.phase {
+            text.push_str(&format!("\nPhase: {phase}"));
+        }
+        for PhaseStatus { title, agents } in &self.phases {
+            text.push_str(&format!("\n- {title}: {}", agents.text()));
+        }
+        if !self.last_events.is_empty() {
+            text.push_str("\nLast events:");
+        }
+        for EventLine { age_ms, text: event, .. } in &self.last_events {
+            text.push_str(&format!("\n- {} ago: {event}", duration(*age_ms)));
+        }
+        text
+    }
+}
+
+impl ResultPage {
+    /// A run that has not ended: no page.
+    pub(crate) fn running(run_id: &str, name: &str) -> Self {
+        Self {
+            run_id: run_id.to_owned(),
+            name: name.to_owned(),
+            state: RunState::Running,
+            agents_started: None,
+            failures: Vec::new(),
+            page: None,
+            offset: None,
+            total: None,
+            next_offset: None,
+        }
+    }
+
+    /// A part of a run's value, for a run that completed.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` when the value is not as long as that.
+    pub(crate) fn of(
+        run_id: &str,
+        name: &str,
+        result: &RunResult,
+        offset: u64,
+        max_chars: usize,
+    ) -> Result<Self, WorkflowError> {
+        let page = text::page(result.value.get(), usize::try_from(offset).unwrap_or(usize::MAX), max_chars);
+        let total = page.total as u64;
+        if offset > total {
+            let message = format!("offset must be at most {total}, the length of the result, got {offset}");
+            return Err(ErrorCode::InvalidArgument.error(message).on("offset"));
+        }
+        let end = offset + page.chars as u64;
+        Ok(Self {
+            state: RunState::Completed,
+            agents_started: Some(result.agents_started),
+            failures: if offset == 0 { result.failures.clone() } else { Vec::new() },
+            page: Some(page.text),
+            offset: Some(offset),
+            total: Some(total),
+            next_offset: (end < total).then_some(end),
+            ..Self::running(run_id, name)
+        })
+    }
+
+    /// What a model is shown of a page; `tool` is what gives the next one.
+    pub(crate) fn text(&self, tool: &str) -> String {
+        let (Some(page), Some(offset), Some(total)) = (&self.page, self.offset, self.total) else {
+            return format!(
+                "workflow \"{}\" is still running: there is no result yet. Ask again later, or give waitMs.",
+                self.name
+            );
+        };
+        let completed = text::completed(&self.name, self.agents_started.unwrap_or_default());
+        match self.next_offset {
+            None if offset == 0 => format!("{completed}\nReturn value:\n{page}"),
+            next => {
+                let end = next.unwrap_or(total);
+                let mut text =
+                    format!("{completed}\nReturn value, characters {offset} to {end} of {total}:\n{page}");
+                if let Some(next) = next {
+                    text.push_str(&format!(
+                        "\n… [{} more characters: {tool} {{\"runId\": \"{}\", \"offset\": {next}}}]",
+                        total - next,
+                        self.run_id
+                    ));
+                }
+                text
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_what_people_say() {
+        for (ms, text) in [(0, "0.0 s"), (59_999, "59.9 s"), (60_000, "1 min 0 s"), (3_725_000, "1 h 2 min")]
+        {
+            assert_eq!(duration(ms), text);
+        }
+    }
+
+    #[test]
+    fn a_long_list_of_failures_is_cut() {
+        let mut failures: Vec<AgentFailure> = Vec::new();
+        assert_eq!(failures_text(&failures), "");
+        for seq in 1..=25 {
+            failures.push(AgentFailure { seq, label: "a\nb".into(), reason: "é\nmore".repeat(1000) });
+        }
+        let text = failures_text(&failures);
+        assert!(text.starts_with("\nFailed agents (25):\n- agent 1 \"a\\nb\": é\n- agent 2"), "{text}");
+        assert!(text.ends_with("\n- and 5 more"), "{text}");
+        assert_eq!(text.lines().count(), 23);
+    }
+}
