@@ -1,4 +1,5 @@
-//! Asking for a value that satisfies a schema, and finding it in the answer.
+//! Asking for a value that satisfies a schema, and finding it in the answer: for providers whose agents know prompts
+//! and text alone.
 
 use serde_json::Value;
 
@@ -9,7 +10,7 @@ use fanfold::Schema;
 const MAX_ANSWER_BYTES: usize = 8 * 1024;
 
 /// The prompt of a child that is to answer with a value.
-pub(crate) fn with_schema(prompt: &str, schema: &Value) -> String {
+pub fn with_schema(prompt: &str, schema: &Value) -> String {
     format!(
         "{prompt}\n\n\
          Your final answer must be one JSON value that satisfies this JSON Schema, and nothing else:\n\
@@ -18,7 +19,7 @@ pub(crate) fn with_schema(prompt: &str, schema: &Value) -> String {
 }
 
 /// The prompt after an answer that was no good; `prompt` is that of [`with_schema`].
-pub(crate) fn again(prompt: &str, answer: &str, errors: &[String]) -> String {
+pub fn again(prompt: &str, answer: &str, errors: &[String]) -> String {
     format!(
         "{prompt}\n\
          You were asked this before, and this was your answer:\n\
@@ -35,7 +36,7 @@ pub(crate) fn again(prompt: &str, answer: &str, errors: &[String]) -> String {
 ///
 /// # Errors
 /// What is wrong with the likeliest value in it; never empty.
-pub(crate) fn read(answer: &str, schema: &Schema) -> Result<Value, Vec<String>> {
+pub fn read(answer: &str, schema: &Schema) -> Result<Value, Vec<String>> {
     let mut wrong = None;
     for candidate in json::candidates(answer) {
         let errors = match json::parse(candidate) {

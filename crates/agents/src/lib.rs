@@ -3,6 +3,7 @@
 //! # Layout
 //! - [`Scripted`]: answers by what the prompt says, deterministic; for tests, demos and offline use
 //! - [`Command`]: runs a program per child, prompt on its standard input, answer on its standard output
+//! - [`ask`]: asking for a value that satisfies a schema, for providers whose agents know text alone
 //!
 //! The trait that they implement is [`fanfold::Subagents`].
 //!
@@ -16,7 +17,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod ask;
+pub mod ask;
 mod command;
 mod json;
 mod scripted;

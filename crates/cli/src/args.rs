@@ -1,5 +1,6 @@
 //! What the command line takes.
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -26,6 +27,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Run(Box<RunArgs>),
     Check(CheckArgs),
+    Mcp(Box<McpArgs>),
 }
 
 /// Run a script and print its value
@@ -55,6 +57,33 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "TEXT")]
     pub(crate) args_text: Option<String>,
 
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
+
+    /// Seed of `Math.random`, for a run that repeats another
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+
+    /// What the script's `Date` says, in milliseconds since 1970, for a run that repeats another
+    #[arg(long, value_name = "N")]
+    pub(crate) start_time_ms: Option<u64>,
+
+    /// Cancel the run after this time; 0 cancels before the first instruction
+    #[arg(long, value_name = "N")]
+    pub(crate) cancel_after_ms: Option<u64>,
+
+    /// Print one JSON object a line: every event, then the result
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// With --json: add to each agent's start what its provider was asked
+    #[arg(long, requires = "json")]
+    pub(crate) with_requests: bool,
+}
+
+/// What `fanfold.toml` says too.
+#[derive(Debug, Args)]
+pub(crate) struct SettingsArgs {
     /// Who runs `agent()`. Default: `command` where there is a command, else `scripted`
     #[arg(long, value_enum)]
     pub(crate) agents: Option<Agents>,
@@ -75,33 +104,85 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "JSON|@FILE")]
     pub(crate) limits: Option<String>,
 
-    /// Seed of `Math.random`, for a run that repeats another
-    #[arg(long, value_name = "N")]
-    pub(crate) seed: Option<u64>,
-
-    /// What the script's `Date` says, in milliseconds since 1970, for a run that repeats another
-    #[arg(long, value_name = "N")]
-    pub(crate) start_time_ms: Option<u64>,
-
-    /// Cancel the run after this time; 0 cancels before the first instruction
-    #[arg(long, value_name = "N")]
-    pub(crate) cancel_after_ms: Option<u64>,
-
-    /// Characters of the value in the text that a model is shown (--json) [default: 50000]
+    /// Characters of the value in the text that a model is shown [default: 50000]
     #[arg(long, value_name = "N")]
     pub(crate) max_result_chars: Option<usize>,
-
-    /// Print one JSON object a line: every event, then the result
-    #[arg(long)]
-    pub(crate) json: bool,
-
-    /// With --json: add to each agent's start what its provider was asked
-    #[arg(long, requires = "json")]
-    pub(crate) with_requests: bool,
 
     /// Read settings from this file instead of the nearest fanfold.toml
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
+}
+
+/// Give the workflow tool to the models of an MCP client
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The client's model writes scripts and calls the tool `workflow`. Its subagents are, unless --agents or
+--agent-command says otherwise, the client's own model where the client offers sampling, else canned answers with
+a notice in each result.
+
+Examples:
+  fanfold mcp
+      over standard input and output, as most clients start a server
+  claude mcp add fanfold -- fanfold mcp --agent-command \"claude -p\"
+      in Claude Code, with Claude Code as the subagents
+  fanfold mcp --transport http --port 8321
+      over HTTP on this machine alone; prints the address, and the token that clients must send
+  FANFOLD_TOKEN=… fanfold mcp --transport http --port 8321 --token-env FANFOLD_TOKEN
+      the same with a token of your own
+
+It ends, and every run with it, when its standard input is closed, or on Ctrl-C, SIGTERM or SIGHUP.")]
+pub(crate) struct McpArgs {
+    /// How clients reach the server
+    #[arg(long, value_enum, default_value = "stdio")]
+    pub(crate) transport: Transport,
+
+    #[command(flatten)]
+    pub(crate) http: HttpArgs,
+
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
+
+    /// Answer a call of `workflow` after this time even if its run goes on, with the run's id. Default: 50000 for
+    /// clients that ask for no progress, since they give up after a minute; no limit for others
+    #[arg(long, value_name = "N")]
+    pub(crate) answer_within_ms: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "With --transport http")]
+pub(crate) struct HttpArgs {
+    /// Port to listen on; 0 is any that is free
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) port: u16,
+
+    /// Address to listen on
+    #[arg(long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
+    pub(crate) bind: IpAddr,
+
+    /// A name that clients reach the server by, besides localhost and the address; may be given again
+    #[arg(long, value_name = "NAME")]
+    pub(crate) host: Vec<String>,
+
+    /// Environment variable with the token that clients must send. Default: a new token, which is printed
+    #[arg(long, value_name = "NAME", conflicts_with = "no_token")]
+    pub(crate) token_env: Option<String>,
+
+    /// Ask for no token: whoever reaches the port can run agents
+    #[arg(long)]
+    pub(crate) no_token: bool,
+
+    /// How long a client's session lives while it has no connection open
+    #[arg(long, value_name = "N", default_value_t = 300_000)]
+    pub(crate) session_idle_ms: u64,
+}
+
+/// How MCP clients reach the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Transport {
+    /// Standard input and output
+    Stdio,
+    /// Streamable HTTP
+    Http,
 }
 
 /// Read a script without running it: print what it says it is, or the error with its place
@@ -133,4 +214,6 @@ pub(crate) enum Agents {
     Scripted,
     /// A process for each agent
     Command,
+    /// The MCP client's own model (fanfold mcp)
+    Sampling,
 }

@@ -2,7 +2,7 @@
 //!
 //! # Layout
 //! - `args`: what the command line takes; `settings`: that, and `fanfold.toml`; `input`: files and options as text
-//! - `run`, `check`: the commands
+//! - `run`, `check`, `mcp`: the commands
 //! - `provider`: who runs `agent()`
 //! - `display`: what a person sees of a run; `lines`: what a program sees (`--json`)
 //! - `engine`: the engine, and what a person sees while it is made
@@ -14,6 +14,7 @@ mod display;
 mod engine;
 mod input;
 mod lines;
+mod mcp;
 mod provider;
 mod run;
 mod settings;
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
         match cli.command {
             Command::Run(args) => run::run(&args).await,
             Command::Check(args) => check::check(&args).await,
+            Command::Mcp(args) => mcp::mcp(&args).await,
         }
     });
     // This ends whatever is left of a run, children included, and waits for no reader of the output.

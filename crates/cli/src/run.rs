@@ -5,11 +5,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, ensure};
-use fanfold::{
-    CancellationToken, Engine, RunResult, StartRequest, StopReason, Subagents, WorkflowError, text,
-};
-use fanfold_agents::{Command, Scripted};
+use anyhow::{Context as _, Result};
+use fanfold::{CancellationToken, Engine, RunResult, StartRequest, StopReason, WorkflowError, text};
 
 use crate::args::RunArgs;
 use crate::provider::{Requests, WithDefaults};
@@ -19,25 +16,13 @@ use crate::{check, display, engine, input, lines, status};
 
 /// Runs a script and prints what became of it.
 pub(crate) async fn run(args: &RunArgs) -> Result<ExitCode> {
-    let settings = Settings::read(args)?;
+    let settings = Settings::read(&args.settings)?;
     let script = input::script(&args.script)?;
     let requests = args.with_requests.then(Arc::<Requests>::default);
-    let provider = WithDefaults {
-        agents: agents(&settings.agents)?,
-        provider: settings.provider.clone(),
-        model: settings.model.clone(),
-        requests: requests.clone(),
-    };
-    for (option, given, honoured) in [
-        ("--model", &settings.model, provider.supports().model),
-        ("--provider", &settings.provider, provider.supports().provider),
-    ] {
-        ensure!(
-            given.is_none() || honoured,
-            "{option} would have no effect: the agent command does not read it; see FANFOLD_MODEL and \
-             FANFOLD_PROVIDER in the README"
-        );
+    if settings.agents == (AgentSettings::Scripted { by_default: true }) {
+        display::notice("no agent command, so answers are canned; give one with --agent-command");
     }
+    let provider = WithDefaults::new(&settings, requests.clone())?;
     let engine =
         engine::make(Engine::builder().provider("spawn", provider).limits(settings.limits.clone())).await?;
 
@@ -113,24 +98,6 @@ pub(crate) async fn run(args: &RunArgs) -> Result<ExitCode> {
         }
     }
     finish(&run, &result, args, &settings, display, &script)
-}
-
-fn agents(settings: &AgentSettings) -> Result<Box<dyn Subagents>> {
-    Ok(match settings {
-        AgentSettings::Scripted { by_default } => {
-            if *by_default {
-                display::notice("no agent command, so answers are canned; give one with --agent-command");
-            }
-            Box::new(Scripted::new())
-        }
-        AgentSettings::Command { command, env } => {
-            let mut command = Command::parse(command).context("--agent-command")?;
-            for name in env {
-                command = command.inherit(name);
-            }
-            Box::new(command)
-        }
-    })
 }
 
 /// The script's args as JSON text.

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail};
 use fanfold::Limits;
 use serde::Deserialize;
 
-use crate::args::{Agents, RunArgs};
+use crate::args::{Agents, SettingsArgs};
 use crate::input;
 
 const FILE_NAME: &str = "fanfold.toml";
@@ -36,7 +36,7 @@ pub(crate) struct Settings {
     pub(crate) max_result_chars: usize,
 }
 
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) enum AgentSettings {
     Scripted {
         /// Nobody asked for them: there is no command.
@@ -46,11 +46,13 @@ pub(crate) enum AgentSettings {
         command: String,
         env: Vec<String>,
     },
+    /// The MCP client's own model.
+    Sampling,
 }
 
 impl Settings {
     /// Reads the settings file, if there is one, and puts the options over it.
-    pub(crate) fn read(args: &RunArgs) -> Result<Self> {
+    pub(crate) fn read(args: &SettingsArgs) -> Result<Self> {
         let file = match args.config.clone().or_else(nearest) {
             Some(path) => read(&path)?,
             None => File::default(),
@@ -62,6 +64,7 @@ impl Settings {
         let command = args.agent_command.clone().or(file.agent_command);
         let agents = match (args.agents.or(file.agents), command) {
             (Some(Agents::Scripted), _) => AgentSettings::Scripted { by_default: false },
+            (Some(Agents::Sampling), _) => AgentSettings::Sampling,
             (None, None) => AgentSettings::Scripted { by_default: true },
             (Some(Agents::Command) | None, Some(command)) => {
                 AgentSettings::Command { command, env: file.agent_env }

@@ -1,0 +1,133 @@
+//! `fanfold mcp`: the workflow tool for the models of MCP clients.
+
+use std::env;
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use fanfold::{CancellationToken, Engine};
+use fanfold_agents::Scripted;
+use fanfold_mcp::{Agents, HttpOptions, Sampling, Server, ServerOptions, http_url};
+use fanfold_tool::ToolConfig;
+use tokio::net::TcpListener;
+use uuid::Uuid;
+
+use crate::args::{HttpArgs, McpArgs, Transport};
+use crate::provider::WithDefaults;
+use crate::settings::{AgentSettings, Settings};
+use crate::signals::Interrupts;
+use crate::{display, engine, status};
+
+/// What is told of canned answers, since a model that takes them for real ones would pass them on.
+const NOTICE: &str = "no agents were set up and this client offers no sampling, so the agents' answers are canned: \
+                      examples, not work. Give `fanfold mcp` real agents, for example with --agent-command \"claude -p\"";
+
+/// Serves MCP clients until they have gone or the process is told to end.
+pub(crate) async fn mcp(args: &McpArgs) -> Result<ExitCode> {
+    let mut interrupts = Interrupts::listen().context("failed to listen for Ctrl-C")?;
+    let stop = CancellationToken::new();
+    let server = server(args).await?;
+    let serving = serve(&server, args, stop.clone());
+    let ending = async {
+        tokio::pin!(serving);
+        let served = tokio::select! {
+            served = &mut serving => served,
+            () = interrupts.next() => {
+                stop.cancel();
+                serving.await
+            }
+        };
+        server.shutdown().await;
+        served
+    };
+    tokio::pin!(ending);
+    tokio::select! {
+        served = &mut ending => served.map(|()| ExitCode::SUCCESS),
+        // The runtime is dropped on the way out, and every child with it.
+        () = forced(&stop) => Ok(ExitCode::from(status::CANCELLED)),
+    }
+}
+
+/// Returns when the user insists that it ends.
+async fn forced(stop: &CancellationToken) {
+    stop.cancelled().await;
+    match Interrupts::listen() {
+        Ok(mut interrupts) => interrupts.next().await,
+        Err(_) => std::future::pending().await,
+    }
+}
+
+async fn server(args: &McpArgs) -> Result<Server> {
+    let settings = Settings::read(&args.settings)?;
+    let sampling = Sampling::new();
+    let (spawn, agents) = match &settings.agents {
+        AgentSettings::Sampling => {
+            let agents = WithDefaults::of(Box::new(sampling.clone()), &settings, None)?;
+            (agents, Agents::Client(sampling.clone()))
+        }
+        AgentSettings::Scripted { by_default: true } => {
+            let agents = WithDefaults::of(Box::new(Scripted::new()), &settings, None)?;
+            (agents, Agents::ClientOr(sampling.clone(), NOTICE.into()))
+        }
+        _ => (WithDefaults::new(&settings, None)?, Agents::Engine),
+    };
+    let builder = Engine::builder()
+        .provider("spawn", spawn)
+        .provider(Sampling::NAME, sampling)
+        .limits(settings.limits.clone());
+    let engine = engine::make(builder).await?;
+    let mut config = ToolConfig::default();
+    config.max_result_chars = settings.max_result_chars;
+    let mut options = ServerOptions::default();
+    options.agents = agents;
+    options.answer_within = args.answer_within_ms.map(Duration::from_millis);
+    Server::new(engine, config, options).context("failed to make the server")
+}
+
+async fn serve(server: &Server, args: &McpArgs, stop: CancellationToken) -> Result<()> {
+    match args.transport {
+        Transport::Stdio => server.serve_stdio(stop).await.context("failed to serve the client"),
+        Transport::Http => {
+            let address = SocketAddr::new(args.http.bind, args.http.port);
+            let listener = TcpListener::bind(address)
+                .await
+                .with_context(|| format!("failed to listen on {address}; choose another --port or --bind"))?;
+            let url = http_url(listener.local_addr()?);
+            let options = http_options(&args.http, &url)?;
+            server.serve_http(listener, options, stop).await.context("failed to serve")
+        }
+    }
+}
+
+fn http_options(args: &HttpArgs, url: &str) -> Result<HttpOptions> {
+    let mut options = HttpOptions::default().session_idle(Duration::from_millis(args.session_idle_ms));
+    options = args.host.iter().fold(options.host(args.bind.to_string()), HttpOptions::host);
+    display::notice(&format!("serving MCP at {url}"));
+    if args.no_token {
+        ensure!(
+            args.bind.is_loopback(),
+            "--no-token is for this machine alone: whoever reaches {} could run agents; leave it out, or bind to \
+             127.0.0.1",
+            args.bind
+        );
+        return Ok(options);
+    }
+    let token = match &args.token_env {
+        None => {
+            let token = format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple());
+            display::notice(&format!("clients must send the header \"Authorization: Bearer {token}\""));
+            display::notice(&format!(
+                "in Claude Code: claude mcp add --transport http fanfold {url} --header \"Authorization: Bearer {token}\""
+            ));
+            token
+        }
+        Some(name) => match env::var(name) {
+            Ok(token) if !token.trim().is_empty() => token.trim().to_owned(),
+            _ => {
+                bail!("--token-env {name}: the environment variable {name} is not set, or has no text in it")
+            }
+        },
+    };
+    Ok(options.token(token))
+}

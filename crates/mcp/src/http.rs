@@ -1,0 +1,104 @@
+//! The server over streamable HTTP.
+
+mod guard;
+mod presence;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::middleware::from_fn_with_state;
+use fanfold::CancellationToken;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use tokio::net::TcpListener;
+
+use self::guard::Guard;
+use self::presence::Presence;
+use crate::session::Session;
+
+/// Where the server answers.
+pub const HTTP_PATH: &str = "/mcp";
+
+/// The longest request: what a script and its args may have, and their JSON around it.
+const MAX_REQUEST_BYTES: usize = 16 * 1024 * 1024;
+
+/// How the server behaves towards HTTP clients.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct HttpOptions {
+    /// The bearer token that every request must carry. Default: none is asked for.
+    pub token: Option<String>,
+    /// Names that clients reach the server by, for the check against DNS rebinding: hosts, or hosts with ports.
+    /// `localhost`, `127.0.0.1` and `::1` always are.
+    pub hosts: Vec<String>,
+    /// A session whose client has no request and no stream open for this long is over, and its runs with it.
+    /// Default 5 minutes.
+    pub session_idle: Duration,
+}
+
+impl Default for HttpOptions {
+    fn default() -> Self {
+        Self { token: None, hosts: Vec::new(), session_idle: Duration::from_secs(300) }
+    }
+}
+
+impl HttpOptions {
+    /// Every request must carry this bearer token.
+    #[must_use]
+    pub fn token(mut self, token: impl Into<String>) -> Self {
+        self.token = Some(token.into());
+        self
+    }
+
+    /// Clients reach the server by this name too.
+    #[must_use]
+    pub fn host(mut self, host: impl Into<String>) -> Self {
+        self.hosts.push(host.into());
+        self
+    }
+
+    /// How long a session lives without its client.
+    #[must_use]
+    pub fn session_idle(mut self, idle: Duration) -> Self {
+        self.session_idle = idle;
+        self
+    }
+}
+
+/// Serves until `stop` fires, then ends every request and stream.
+pub(crate) async fn serve(
+    session: impl Fn() -> Session + Send + Sync + 'static,
+    listener: TcpListener,
+    options: HttpOptions,
+    stop: CancellationToken,
+) -> io::Result<()> {
+    let mut sessions = LocalSessionManager::default();
+    // Who is there is told by the connections, in `presence`. The timer here would end the session of a client that
+    // listens, but has nothing to say for a while.
+    sessions.session_config.keep_alive = None;
+    let sessions = Arc::new(sessions);
+    let presence = Presence::new(options.session_idle);
+    let loopback = ["localhost", "127.0.0.1", "[::1]"];
+    let mut config = StreamableHttpServerConfig::default()
+        .with_allowed_origins(loopback.map(|host| format!("http://{host}:*")))
+        .with_max_request_body_bytes(MAX_REQUEST_BYTES)
+        .with_cancellation_token(stop.child_token());
+    config.allowed_hosts.extend(options.hosts);
+    let service = StreamableHttpService::new(move || Ok(session()), sessions.clone(), config);
+    let router = Router::new()
+        .route_service(HTTP_PATH, service)
+        .layer(from_fn_with_state(presence.clone(), presence::track))
+        .layer(from_fn_with_state(Arc::new(Guard::new(options.token)), guard::check));
+    let reaper = tokio::spawn(async move { presence.reap(&sessions).await });
+    let served = axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await;
+    reaper.abort();
+    served
+}
+
+/// The address that clients use.
+pub fn http_url(address: SocketAddr) -> String {
+    format!("http://{address}{HTTP_PATH}")
+}
