@@ -1,13 +1,111 @@
-//! Asking for a value that satisfies a schema, and finding it in the answer: for providers whose agents know prompts
-//! and text alone.
+//! Asking for an answer and, where there is a schema, for a value that satisfies it: finding the value in the answer,
+//! and asking again.
 
+use std::fmt;
+use std::sync::Arc;
+
+use fanfold::{AgentRequest, Answer, ChildError, Schema, StartError};
 use serde_json::Value;
 
 use crate::{json, text};
-use fanfold::Schema;
 
 /// How much of a bad answer goes back to who gave it, in bytes.
 const MAX_ANSWER_BYTES: usize = 8 * 1024;
+
+/// Whoever answers prompts.
+pub(crate) trait Answerer: Send {
+    type Error: From<Unsatisfied> + Send;
+
+    /// The answer to a prompt.
+    fn answer(&mut self, prompt: &str) -> impl Future<Output = Result<String, Self::Error>> + Send;
+
+    /// Ready once the answer is no longer wanted.
+    fn unwanted(&self) -> impl Future<Output = Self::Error> + Send;
+}
+
+/// What is to be asked, and what for.
+#[derive(Clone)]
+pub(crate) struct Question {
+    /// The prompt, with the order to answer with a value where one is wanted.
+    prompt: String,
+    schema: Option<Arc<Schema>>,
+    /// How often to ask, in all, for a value that satisfies the schema.
+    attempts: u32,
+}
+
+impl Question {
+    /// The question of a call of `agent()`.
+    pub(crate) fn new(request: &AgentRequest, attempts: u32) -> Result<Self, StartError> {
+        let unusable = |error| StartError::new(format!("the schema cannot be used: {error}"));
+        let schema = request.options.validator().map_err(unusable)?;
+        let prompt = match &request.options.schema {
+            Some(schema) => with_schema(&request.prompt, schema),
+            None => request.prompt.clone(),
+        };
+        Ok(Self { prompt, schema, attempts })
+    }
+
+    /// Asks until the answer is good or was asked for often enough.
+    pub(crate) async fn ask<A: Answerer>(&self, whom: &mut A) -> Result<Answer, A::Error> {
+        let Some(schema) = &self.schema else {
+            return whom.answer(&self.prompt).await.map(Answer::text);
+        };
+        let mut prompt = self.prompt.clone();
+        let mut wrong = Vec::new();
+        for _ in 0..self.attempts {
+            let answer: Arc<str> = whom.answer(&prompt).await?.into();
+            // Megabytes of JSON take their time.
+            let reading = {
+                let (answer, schema) = (answer.clone(), schema.clone());
+                tokio::task::spawn_blocking(move || read(&answer, &schema))
+            };
+            let read = tokio::select! {
+                biased;
+                error = whom.unwanted() => return Err(error),
+                read = reading => read,
+            };
+            match read {
+                Ok(Ok(value)) => return Ok(Answer::structured(value)),
+                Ok(Err(errors)) => wrong = errors,
+                Err(error) => return Err(Unsatisfied::Unreadable(error.to_string()).into()),
+            }
+            prompt = again(&self.prompt, &answer, &wrong);
+        }
+        Err(Unsatisfied::Wrong { attempts: self.attempts, wrong }.into())
+    }
+}
+
+/// Why no value was found.
+#[derive(Debug)]
+pub(crate) enum Unsatisfied {
+    /// No answer satisfied the schema; what was wrong with the last.
+    Wrong { attempts: u32, wrong: Vec<String> },
+    /// Reading an answer broke.
+    Unreadable(String),
+}
+
+impl fmt::Display for Unsatisfied {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Wrong { attempts, wrong } => write!(
+                f,
+                "no answer satisfied the schema, asked {attempts} {}; the last: {}",
+                if *attempts == 1 { "time" } else { "times" },
+                wrong.join("; "),
+            ),
+            Self::Unreadable(error) => write!(f, "cannot read the answer: {error}"),
+        }
+    }
+}
+
+impl From<Unsatisfied> for ChildError {
+    fn from(unsatisfied: Unsatisfied) -> Self {
+        match unsatisfied {
+            Unsatisfied::Wrong { .. } => Self::failed(unsatisfied.to_string()),
+            Unsatisfied::Unreadable(_) => Self::broken(unsatisfied.to_string()),
+        }
+    }
+}
 
 /// The prompt of a child that is to answer with a value.
 pub fn with_schema(prompt: &str, schema: &Value) -> String {

@@ -3,7 +3,6 @@
 mod child;
 mod environment;
 mod exchange;
-mod process;
 
 use std::ffi::OsString;
 use std::fmt;

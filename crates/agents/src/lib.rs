@@ -3,7 +3,9 @@
 //! # Layout
 //! - [`Scripted`]: answers by what the prompt says, deterministic; for tests, demos and offline use
 //! - [`Command`]: runs a program per child, prompt on its standard input, answer on its standard output
-//! - [`ask`]: asking for a value that satisfies a schema, for providers whose agents know text alone
+//! - [`OpenAi`], [`Anthropic`]: ask a model API over HTTP ([`HttpAgents`])
+//! - [`FailureKind`]: what kind of failure ended a child of the latter
+//! - [`ask`]: asking for a value that satisfies a schema, of agents that know text alone
 //!
 //! The trait that they implement is [`fanfold::Subagents`].
 //!
@@ -17,13 +19,24 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod anthropic;
 pub mod ask;
+mod attempts;
 mod command;
+mod failure;
+mod http;
 mod json;
+mod openai;
+mod patience;
+mod process;
 mod scripted;
 mod text;
 
+pub use anthropic::{Anthropic, Messages};
 pub use command::{Command, CommandError};
+pub use failure::FailureKind;
+pub use http::{ApiKey, HttpAgents, HttpError, KeyError};
+pub use openai::{ChatCompletions, OpenAi};
 pub use scripted::Scripted;
 
 /// The door for the fuzz targets: finds the value in an answer, as [`Command`] does. Not part of the library.

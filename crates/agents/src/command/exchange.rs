@@ -8,7 +8,7 @@ use futures::FutureExt as _;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::ChildStdin;
 
-use super::process::{Pipes, Process};
+use crate::process::{Pipes, Process};
 use crate::text::{self, Tail};
 
 /// How much of the end of standard error, or of standard output in its stead, goes into a diagnostic, in

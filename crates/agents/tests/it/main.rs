@@ -4,4 +4,6 @@
 #[cfg(unix)]
 mod command;
 #[cfg(test)]
+mod http;
+#[cfg(test)]
 mod scripted;

@@ -10,7 +10,7 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 /// On Unix the process is waited for last, after every signal to its group: as long as it is not, its id
 /// cannot pass to a stranger.
 #[derive(Debug)]
-pub(super) struct Process {
+pub(crate) struct Process {
     leader: Child,
     #[cfg(unix)]
     some_child_ended: tokio::signal::unix::Signal,
@@ -18,15 +18,15 @@ pub(super) struct Process {
 
 /// The ends of its pipes.
 #[derive(Debug)]
-pub(super) struct Pipes {
-    pub(super) stdin: Option<ChildStdin>,
-    pub(super) stdout: Option<ChildStdout>,
-    pub(super) stderr: Option<ChildStderr>,
+pub(crate) struct Pipes {
+    pub(crate) stdin: Option<ChildStdin>,
+    pub(crate) stdout: Option<ChildStdout>,
+    pub(crate) stderr: Option<ChildStderr>,
 }
 
 impl Process {
     /// Starts a process with all three streams piped.
-    pub(super) fn spawn(command: &mut Command) -> io::Result<(Self, Pipes)> {
+    pub(crate) fn spawn(command: &mut Command) -> io::Result<(Self, Pipes)> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
         #[cfg(unix)]
         command.process_group(0);
@@ -44,12 +44,12 @@ impl Process {
     }
 
     /// Its id, until [`finish`](Self::finish) was awaited.
-    pub(super) fn id(&self) -> Option<u32> {
+    pub(crate) fn id(&self) -> Option<u32> {
         self.leader.id()
     }
 
     /// Ends what is left of it and gives the status of the process itself.
-    pub(super) async fn finish(mut self) -> io::Result<ExitStatus> {
+    pub(crate) async fn finish(mut self) -> io::Result<ExitStatus> {
         self.kill();
         self.leader.wait().await
     }
@@ -58,13 +58,13 @@ impl Process {
 #[cfg(unix)]
 impl Process {
     /// Returns once the process itself has ended; others of its group may be running.
-    pub(super) async fn ended(&mut self) {
+    pub(crate) async fn ended(&mut self) {
         // The listener is older than the process, so that no end falls between the look and the wait.
         while self.runs() && self.some_child_ended.recv().await.is_some() {}
     }
 
     /// Asks the group to end.
-    pub(super) fn terminate(&mut self) {
+    pub(crate) fn terminate(&mut self) {
         self.signal(rustix::process::Signal::TERM);
     }
 
@@ -94,13 +94,13 @@ impl Process {
 #[cfg(not(unix))]
 impl Process {
     /// Returns once the process has ended.
-    pub(super) async fn ended(&mut self) {
+    pub(crate) async fn ended(&mut self) {
         // Its status is told again by `finish`.
         let _ = self.leader.wait().await;
     }
 
     /// Ends the process: there is no way to ask it.
-    pub(super) fn terminate(&mut self) {
+    pub(crate) fn terminate(&mut self) {
         self.kill();
     }
 

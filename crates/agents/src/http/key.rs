@@ -1,0 +1,91 @@
+//! Keys: read from the environment, sent in one header, shown nowhere.
+
+use std::fmt;
+use std::sync::Arc;
+
+use reqwest::header::HeaderValue;
+
+/// An API key. It is shown by nothing: not by `Debug`, not in errors.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ApiKey(Arc<str>);
+
+/// Why there is no key.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeyError {
+    /// The variable is not set, or empty.
+    #[error("the environment variable {0} is not set; it must hold the API key")]
+    Missing(String),
+    /// The key cannot be sent.
+    #[error("the API key has a character that cannot be sent, such as a line end in its middle")]
+    Unusable,
+}
+
+impl ApiKey {
+    /// A key. White space around it is left out.
+    ///
+    /// # Errors
+    /// [`KeyError::Unusable`] for one that cannot be sent in a header.
+    pub fn new(key: impl AsRef<str>) -> Result<Self, KeyError> {
+        let key = key.as_ref().trim();
+        if key.is_empty() || HeaderValue::from_str(key).is_err() || !key.is_ascii() {
+            return Err(KeyError::Unusable);
+        }
+        Ok(Self(key.into()))
+    }
+
+    /// The key in an environment variable of this process.
+    ///
+    /// # Errors
+    /// [`KeyError::Missing`]; [`KeyError::Unusable`].
+    pub fn from_env(variable: &str) -> Result<Self, KeyError> {
+        match std::env::var(variable) {
+            Ok(key) if !key.trim().is_empty() => Self::new(key),
+            Err(std::env::VarError::NotUnicode(_)) => Err(KeyError::Unusable),
+            _ => Err(KeyError::Missing(variable.into())),
+        }
+    }
+
+    /// The key in a header, after a prefix; marked, so that no log of the HTTP client shows it.
+    pub(super) fn header(&self, prefix: &str) -> Option<HeaderValue> {
+        let mut value = HeaderValue::from_str(&format!("{prefix}{}", self.0)).ok()?;
+        value.set_sensitive(true);
+        Some(value)
+    }
+
+    /// The same text, without the key: some servers repeat what they were sent.
+    pub(super) fn hide_in(&self, text: &str) -> String {
+        text.replace(&*self.0, "[key]")
+    }
+}
+
+impl fmt::Debug for ApiKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ApiKey([key])")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_shown_nowhere() {
+        let key = ApiKey::new(" sk-secret\n").unwrap();
+        assert_eq!(format!("{key:?}"), "ApiKey([key])");
+        assert_eq!(key.hide_in("Incorrect key sk-secret."), "Incorrect key [key].");
+        let header = key.header("Bearer ").unwrap();
+        assert_eq!(header, "Bearer sk-secret");
+        assert!(!format!("{header:?}").contains("secret"));
+    }
+
+    #[test]
+    fn what_cannot_be_sent_is_no_key_and_is_not_repeated() {
+        for key in ["", " ", "sk-\nsecret", "sk-\u{e9}secret"] {
+            let error = ApiKey::new(key).unwrap_err();
+            assert!(!error.to_string().contains("secret"), "{error}");
+        }
+        let error = ApiKey::from_env("FANFOLD_NO_SUCH_KEY").unwrap_err();
+        assert!(error.to_string().contains("FANFOLD_NO_SUCH_KEY"), "{error}");
+    }
+}

@@ -1,0 +1,137 @@
+//! What is asked, and what is read.
+
+use std::time::Duration;
+
+use fanfold::{AgentRequest, Answer, CancellationToken, Subagents as _, Usage};
+use fanfold_agents::{Anthropic, OpenAi};
+use serde_json::json;
+
+use super::server::{Act, Api, BOTH, Server};
+use super::{KEY, ask, failure, run, start};
+
+#[tokio::test]
+async fn the_pieces_of_an_answer_are_put_together_and_counted() {
+    for api in BOTH {
+        let server = Server::new([Act::Stream(api.says(&["Hel", "lo, \u{1f30d}", "\n"]))]).await;
+        let child = start(api, &server, AgentRequest::new("prompt"), CancellationToken::new()).await;
+        assert_eq!(child.id, format!("{}-1", if api == Api::OpenAi { "openai" } else { "anthropic" }));
+        assert_eq!(child.result.await, Ok(Answer::text("Hello, \u{1f30d}\n")));
+        assert_eq!(child.meter.total(), Some(Usage::new(11, 7)));
+    }
+}
+
+#[tokio::test]
+async fn openai_is_asked_in_its_way() {
+    let server = Server::new([Act::Stream(Api::OpenAi.says(&["a"]))]).await;
+    ask(Api::OpenAi, &server).await.unwrap();
+    let asked = &server.asked()[0];
+    assert_eq!(asked.path, "/v1/chat/completions");
+    assert_eq!(asked.headers["authorization"], format!("Bearer {KEY}"));
+    let expected = json!({
+        "model": "m", "messages": [{"role": "user", "content": "prompt"}],
+        "stream": true, "stream_options": {"include_usage": true},
+    });
+    assert_eq!(asked.body, expected);
+}
+
+#[tokio::test]
+async fn anthropic_is_asked_in_its_way() {
+    let server = Server::new([Act::Stream(Api::Anthropic.says(&["a"]))]).await;
+    ask(Api::Anthropic, &server).await.unwrap();
+    let asked = &server.asked()[0];
+    assert_eq!(asked.path, "/v1/messages");
+    assert_eq!(asked.headers["x-api-key"], KEY);
+    assert_eq!(asked.headers["anthropic-version"], "2023-06-01");
+    let expected = json!({
+        "model": "m", "max_tokens": 16384, "messages": [{"role": "user", "content": "prompt"}], "stream": true,
+    });
+    assert_eq!(asked.body, expected);
+}
+
+#[tokio::test]
+async fn options_reach_the_api() {
+    let mut request = AgentRequest::new("prompt");
+    request.options.model = Some("other".into());
+    request.options.effort = Some("high".into());
+
+    let server = Server::new([Act::Stream(Api::OpenAi.says(&["a"]))]).await;
+    let agents = OpenAi::new(&server.url(), None).unwrap().honours_effort().max_tokens(99);
+    assert!(agents.supports().effort);
+    agents.start(request.clone(), CancellationToken::new()).await.unwrap().result.await.unwrap();
+    let asked = &server.asked()[0];
+    assert_eq!((&asked.body["model"], &asked.body["reasoning_effort"]), (&json!("other"), &json!("high")));
+    assert_eq!(asked.body["max_completion_tokens"], 99);
+    assert!(!asked.headers.contains_key("authorization"));
+
+    let server = Server::new([Act::Stream(Api::Anthropic.says(&["a"]))]).await;
+    let agents = Anthropic::new(&server.url(), None).unwrap().honours_effort().max_tokens(99);
+    agents.start(request, CancellationToken::new()).await.unwrap().result.await.unwrap();
+    let body = &server.asked()[0].body;
+    assert_eq!((&body["model"], &body["output_config"]), (&json!("other"), &json!({"effort": "high"})));
+    assert_eq!(body["max_tokens"], 99);
+}
+
+#[tokio::test]
+async fn without_a_model_nothing_starts() {
+    let agents = OpenAi::new("http://127.0.0.1:1", None).unwrap();
+    let error = agents.start(AgentRequest::new("p"), CancellationToken::new()).await.unwrap_err();
+    assert_eq!(error.0, "no model is set; name one in the settings, or in the call");
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_stream_is_understood() {
+    let usage = json!({"prompt_tokens": 11, "completion_tokens": 7});
+    let parts = json!([{"type": "text", "text": "Hel"}, {"type": "text", "text": "lo"}]);
+    for (api, body) in [
+        (
+            Api::OpenAi,
+            json!({"choices": [{"message": {"content": "Hello"}, "finish_reason": "stop"}], "usage": usage}),
+        ),
+        (
+            Api::OpenAi,
+            json!({"choices": [{"message": {"content": parts}, "finish_reason": "stop"}], "usage": usage}),
+        ),
+        (
+            Api::Anthropic,
+            json!({"content": parts, "stop_reason": "end_turn", "usage": {"input_tokens": 11, "output_tokens": 7}}),
+        ),
+    ] {
+        let server = Server::new([Act::Whole(body)]).await;
+        let child = start(api, &server, AgentRequest::new("prompt"), CancellationToken::new()).await;
+        assert_eq!(child.result.await, Ok(Answer::text("Hello")));
+        assert_eq!(child.meter.total(), Some(Usage::new(11, 7)));
+    }
+}
+
+#[tokio::test]
+async fn a_megabyte_is_an_answer_and_more_than_allowed_is_none() {
+    for api in BOTH {
+        let piece = "0123456789abcdef".repeat(64);
+        let events = api.says(&[&*piece; 1024]);
+        let server = Server::new([Act::Stream(events.clone()), Act::Stream(events.clone())]).await;
+        assert_eq!(ask(api, &server).await.unwrap().text.len(), 1 << 20);
+        let body = json!({"choices": [{"message": {"content": "x".repeat(2000)}, "finish_reason": "stop"}]});
+        for act in [Act::Stream(events), Act::Whole(body)] {
+            let server = Server::new([act]).await;
+            let agents = OpenAi::new(&server.url(), None).unwrap().model("m").max_answer_bytes(1000);
+            if api == Api::OpenAi {
+                let child = agents.start(AgentRequest::new("p"), CancellationToken::new()).await.unwrap();
+                let (_, reason) = failure(child.result.await);
+                assert_eq!(reason, "answerSize: the answer is longer than 1000 bytes");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_answer_may_take_longer_than_any_of_its_silences() {
+    for api in BOTH {
+        let mut request = AgentRequest::new("prompt");
+        request.options.stall_ms = Some(2000);
+        let pause = Duration::from_millis(300);
+        let server = Server::new([Act::Slowly(api.says(&["a", "b", "c"]), pause)]).await;
+        let started = tokio::time::Instant::now();
+        assert_eq!(run(api, &server, request).await, Ok(Answer::text("abc")));
+        assert!(started.elapsed() > Duration::from_millis(1500));
+    }
+}

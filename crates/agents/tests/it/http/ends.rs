@@ -1,0 +1,109 @@
+//! Children that are told to stop, or take too long: the server sees the connection close.
+
+use fanfold::{AgentRequest, CancellationToken, ChildError};
+use fanfold_agents::FailureKind;
+
+use super::server::{Act, Api, BOTH, Server};
+use super::{failure, run, start};
+
+/// Ways to keep a client waiting: before the answer, and in its midst.
+fn silences(api: Api) -> [Act; 2] {
+    let mut events = api.says(&["a"]);
+    events.truncate(2);
+    [Act::Hang, Act::Silence(events)]
+}
+
+#[tokio::test]
+async fn a_cancelled_child_closes_its_connection() {
+    for api in BOTH {
+        for act in silences(api) {
+            let server = Server::new([act]).await;
+            let cancel = CancellationToken::new();
+            let child = start(api, &server, AgentRequest::new("p"), cancel.clone()).await;
+            let result = tokio::spawn(child.result);
+            server.waited_for_by(1).await;
+            cancel.cancel();
+            assert_eq!(result.await.unwrap(), Err(ChildError::Cancelled));
+            server.waited_for_by(0).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_dropped_child_closes_its_connection() {
+    for api in BOTH {
+        for act in silences(api) {
+            let server = Server::new([act]).await;
+            let child = start(api, &server, AgentRequest::new("p"), CancellationToken::new()).await;
+            let result = tokio::spawn(child.result);
+            server.waited_for_by(1).await;
+            result.abort();
+            server.waited_for_by(0).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_silence_that_is_too_long_is_a_stall() {
+    for api in BOTH {
+        for act in silences(api) {
+            let server = Server::new([act]).await;
+            let mut request = AgentRequest::new("p");
+            request.options.stall_ms = Some(300);
+            let (kind, reason) = failure(run(api, &server, request).await);
+            assert_eq!((kind, &*reason), (FailureKind::Stall, "stall: nothing came for 300 ms"));
+            server.waited_for_by(0).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_child_out_of_time_is_a_timeout_over_all_its_tries() {
+    for api in BOTH {
+        let [hang, _] = silences(api);
+        let server =
+            Server::new([api.error(500, "api_error", "oops").header("retry-after-ms", "1"), hang]).await;
+        let mut request = AgentRequest::new("p");
+        (request.options.timeout_ms, request.options.retries) = (Some(1500), Some(9));
+        let (kind, reason) = failure(run(api, &server, request).await);
+        assert_eq!((kind, &*reason), (FailureKind::Timeout, "timeout: no answer within 1500 ms"));
+        server.waited_for_by(0).await;
+    }
+}
+
+#[tokio::test]
+async fn a_pause_between_tries_ends_when_the_child_is_told_to_stop() {
+    for api in BOTH {
+        let server =
+            Server::new([api.error(429, "rate_limit_error", "slow").header("retry-after", "50")]).await;
+        let cancel = CancellationToken::new();
+        let child = start(api, &server, AgentRequest::new("p"), cancel.clone()).await;
+        let result = tokio::spawn(child.result);
+        while server.asked().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        cancel.cancel();
+        assert_eq!(result.await.unwrap(), Err(ChildError::Cancelled));
+        assert_eq!(server.asked().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn many_at_once_leave_nothing_behind() {
+    for api in BOTH {
+        let acts = (0..40).map(|n| silences(api)[n % 2].clone());
+        let server = Server::new(acts).await;
+        let cancel = CancellationToken::new();
+        let mut results = Vec::new();
+        for _ in 0..40 {
+            let child = start(api, &server, AgentRequest::new("p"), cancel.clone()).await;
+            results.push(tokio::spawn(child.result));
+        }
+        server.waited_for_by(40).await;
+        cancel.cancel();
+        for result in results {
+            assert_eq!(result.await.unwrap(), Err(ChildError::Cancelled));
+        }
+        server.waited_for_by(0).await;
+    }
+}
