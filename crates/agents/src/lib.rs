@@ -2,6 +2,7 @@
 //!
 //! # Layout
 //! - [`Scripted`]: answers by what the prompt says, deterministic; for tests, demos and offline use
+//! - [`DryRun`]: answers what satisfies the call, and spends nothing; for looking at a script before it runs
 //! - [`Command`]: runs a program per child, prompt on its standard input, answer on its standard output
 //!
 //! The trait that they implement is [`fanfold::Subagents`].
@@ -18,11 +19,15 @@
 
 mod ask;
 mod command;
+mod dry_run;
 mod json;
+mod record;
+mod sample;
 mod scripted;
 mod text;
 
 pub use command::{Command, CommandError};
+pub use dry_run::DryRun;
 pub use scripted::Scripted;
 
 /// The door for the fuzz targets: finds the value in an answer, as [`Command`] does. Not part of the library.

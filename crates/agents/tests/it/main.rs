@@ -4,4 +4,6 @@
 #[cfg(unix)]
 mod command;
 #[cfg(test)]
+mod dry_run;
+#[cfg(test)]
 mod scripted;
