@@ -3,10 +3,18 @@
 use serde_json::Value;
 
 use crate::{json, text};
-use fanfold::Schema;
+use fanfold::{AgentType, Schema};
 
 /// How much of a bad answer goes back to who gave it, in bytes.
 const MAX_ANSWER_BYTES: usize = 8 * 1024;
+
+/// The prompt of a child of a kind that has instructions.
+pub(crate) fn with_instructions(prompt: &str, definition: &AgentType) -> String {
+    let AgentType { name, instructions, .. } = definition;
+    format!(
+        "You are the agent {name:?}. These are your instructions:\n\n{instructions}\n\nThis is your task:\n\n{prompt}"
+    )
+}
 
 /// The prompt of a child that is to answer with a value.
 pub(crate) fn with_schema(prompt: &str, schema: &Value) -> String {

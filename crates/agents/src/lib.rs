@@ -3,6 +3,7 @@
 //! # Layout
 //! - [`Scripted`]: answers by what the prompt says, deterministic; for tests, demos and offline use
 //! - [`DryRun`]: answers what satisfies the call, and spends nothing; for looking at a script before it runs
+//! - [`Worktrees`]: git worktrees for its children; [`clean_worktrees`]: tidies up after a crash
 //! - [`Command`]: runs a program per child, prompt on its standard input, answer on its standard output
 //!
 //! The trait that they implement is [`fanfold::Subagents`].
@@ -25,10 +26,12 @@ mod record;
 mod sample;
 mod scripted;
 mod text;
+mod worktree;
 
 pub use command::{Command, CommandError};
 pub use dry_run::DryRun;
 pub use scripted::Scripted;
+pub use worktree::{Cleaned, GitError, Outcome, WorktreeError, Worktrees, clean as clean_worktrees};
 
 /// The door for the fuzz targets: finds the value in an answer, as [`Command`] does. Not part of the library.
 ///

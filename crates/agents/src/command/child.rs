@@ -2,30 +2,48 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use fanfold::{AgentRequest, Answer, CancellationToken, Child, ChildError, StartError};
+use fanfold::{AgentRequest, Answer, CancellationToken, Child, ChildError, Schema, StartError, Worktree};
 use tokio::time::Instant;
 
-use super::Config;
 use super::exchange::{Break, exchange};
 use super::process::{Pipes, Process};
+use super::{Config, environment};
 use crate::ask;
-use fanfold::Schema;
+use crate::worktree::Place;
 
-/// Starts a child's first process.
-pub(super) fn start(
+/// Starts a child's first process, in a worktree of its own if it asks for one.
+pub(super) async fn start(
     config: Arc<Config>,
-    request: AgentRequest,
+    mut request: AgentRequest,
     cancel: CancellationToken,
 ) -> Result<Child, StartError> {
+    if environment::instructs_by_prompt(&config.words, config.support, &request)
+        && let Some(definition) = &request.options.definition
+    {
+        request.prompt = ask::with_instructions(&request.prompt, definition);
+    }
     let wanted = Wanted::new(&request)?;
     let deadline = request.options.timeout().and_then(|timeout| Instant::now().checked_add(timeout));
-    let mut work = Work { config, request, cancel, wanted, deadline, attempt: 0 };
-    let first = work.spawn().map_err(StartError::new)?;
+    let mut work =
+        Work { config, request, cancel, wanted, deadline, place: None, left: Arc::default(), attempt: 0 };
+    if work.request.options.isolation.is_some() {
+        work.place = Some(work.make_place().await?);
+    }
+    let first = match work.spawn().await {
+        Ok(first) => first,
+        Err(error) => {
+            work.leave().await;
+            return Err(StartError::new(error));
+        }
+    };
     let name = work.config.program.file_name().unwrap_or_default().to_string_lossy();
     let id = format!("{name}-{}", first.0.id().unwrap_or_default());
-    Ok(Child::new(id, work.run(first)))
+    let left = work.left.clone();
+    let mut child = Child::new(id, work.run(first));
+    child.left = left;
+    Ok(child)
 }
 
 /// What one child has to do.
@@ -35,6 +53,10 @@ struct Work {
     cancel: CancellationToken,
     wanted: Option<Wanted>,
     deadline: Option<Instant>,
+    /// Its worktree.
+    place: Option<Place>,
+    /// What becomes of that.
+    left: Arc<OnceLock<Worktree>>,
     /// How many processes were started.
     attempt: u32,
 }
@@ -71,7 +93,29 @@ impl Work {
             retries -= 1;
             outcome = self.ask(None).await;
         }
+        self.leave().await;
         outcome
+    }
+
+    async fn make_place(&self) -> Result<Place, StartError> {
+        let refused = |why: String| StartError::new(format!("cannot give it a worktree of its own: {why}"));
+        let worktrees = self.config.worktrees.as_ref();
+        let worktrees = worktrees.ok_or_else(|| refused("there is no repository".into()))?;
+        let place = worktrees.make(&self.request).await.map_err(|error| refused(error.to_string()))?;
+        if self.stopped().is_some() {
+            place.leave().await;
+            return Err(StartError::new("it was stopped before it started"));
+        }
+        Ok(place)
+    }
+
+    /// Removes the worktree, or tells of what is in it.
+    async fn leave(&mut self) {
+        if let Some(place) = self.place.take()
+            && let Some(worktree) = place.leave().await
+        {
+            let _ = self.left.set(worktree);
+        }
     }
 
     /// Asks until the answer is good or was asked for often enough.
@@ -119,7 +163,7 @@ impl Work {
             Some(started) => started,
             None => match self.stopped() {
                 Some(stop) => return Err(self.error(stop)),
-                None => self.spawn().map_err(ChildError::broken)?,
+                None => self.spawn().await.map_err(ChildError::broken)?,
             },
         };
         let (max_bytes, grace) = (self.config.answer_bytes, self.config.stop_grace);
@@ -139,13 +183,19 @@ impl Work {
     }
 
     /// Starts a process, or says why that is not possible and what to do.
-    fn spawn(&mut self) -> Result<(Process, Pipes), String> {
+    async fn spawn(&mut self) -> Result<(Process, Pipes), String> {
         self.attempt = self.attempt.saturating_add(1);
         let config = &*self.config;
         let mut command = tokio::process::Command::new(&config.program);
-        command.args(&config.words[1..]).current_dir(&config.directory);
-        config.environment.apply(&mut command, &self.request, self.attempt);
-        Process::spawn(&mut command).map_err(|error| cannot_start(config, &error))
+        let directory = self.place.as_ref().map_or_else(|| config.directory.clone(), Place::directory);
+        command.args(&config.words[1..]).current_dir(&directory);
+        config.environment.apply(&mut command, &self.request, self.attempt, self.place.as_ref());
+        let started =
+            Process::spawn(&mut command).map_err(|error| cannot_start(config, &directory, &error))?;
+        if let Some(place) = &mut self.place {
+            place.occupied_by(started.0.id()).await.map_err(|error| error.to_string())?;
+        }
+        Ok(started)
     }
 
     /// Returns once the child is cancelled or out of time.
@@ -181,13 +231,13 @@ impl Work {
     }
 }
 
-fn cannot_start(config: &Config, error: &io::Error) -> String {
-    let (program, directory) = (&config.words[0], config.directory.display());
+fn cannot_start(config: &Config, directory: &Path, error: &io::Error) -> String {
+    let (program, working) = (&config.words[0], directory.display());
     let why = match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied | io::ErrorKind::NotADirectory
-            if !config.directory.is_dir() =>
+            if !directory.is_dir() =>
         {
-            format!("the working directory {directory} is none; create it, or choose another")
+            format!("the working directory {working} is none; create it, or choose another")
         }
         io::ErrorKind::NotFound if is_path(&config.program) && config.program.exists() => {
             "the interpreter that its first line names does not exist; install that".into()
@@ -197,7 +247,7 @@ fn cannot_start(config: &Config, error: &io::Error) -> String {
         }
         io::ErrorKind::NotFound => "there is no such program in PATH; install it, or give its path".into(),
         io::ErrorKind::PermissionDenied => {
-            format!("{error}; it must be executable, and {directory} accessible")
+            format!("{error}; it must be executable, and {working} accessible")
         }
         io::ErrorKind::ArgumentListTooLong => {
             "its arguments and environment are too long for this system; shorten the options of agent()"

@@ -5,6 +5,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use fanfold_types::Worktree;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use tokio::sync::OwnedSemaphorePermit;
@@ -25,6 +26,8 @@ pub(super) enum Step {
     Ended {
         seq: u32,
         end: ChildEnd,
+        /// The worktree that it leaves behind.
+        left: Option<Worktree>,
     },
 }
 
@@ -72,6 +75,7 @@ impl Started {
     /// The child's last step.
     pub(super) fn end(self) -> BoxFuture<'static, Step> {
         let Self { seq, child, schema, slot } = self;
+        let left = child.left.clone();
         Box::pin(async move {
             let end = match AssertUnwindSafe(child.result).catch_unwind().await {
                 Ok(Ok(answer)) => check(answer, schema.as_deref()),
@@ -81,7 +85,7 @@ impl Started {
                 Err(panic) => ChildEnd::Broken(format!("the provider panicked: {}", said(&*panic))),
             };
             drop(slot);
-            Step::Ended { seq, end }
+            Step::Ended { seq, end, left: left.get().cloned() }
         })
     }
 }
