@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use fanfold::{AgentRequest, Answer, ChildError, Schema, StartError};
+use fanfold::{AgentRequest, AgentType, Answer, ChildError, Schema, StartError};
 use serde_json::Value;
 
 use crate::{json, text};
@@ -105,6 +105,14 @@ impl From<Unsatisfied> for ChildError {
             Unsatisfied::Unreadable(_) => Self::broken(unsatisfied.to_string()),
         }
     }
+}
+
+/// The prompt of a child of a kind that has instructions.
+pub(crate) fn with_instructions(prompt: &str, definition: &AgentType) -> String {
+    let AgentType { name, instructions, .. } = definition;
+    format!(
+        "You are the agent {name:?}. These are your instructions:\n\n{instructions}\n\nThis is your task:\n\n{prompt}"
+    )
 }
 
 /// The prompt of a child that is to answer with a value.

@@ -14,6 +14,7 @@ use fanfold::{AgentRequest, CancellationToken, Child, StartError, Subagents, Sup
 use futures::future::BoxFuture;
 
 use self::environment::Environment;
+use crate::worktree::Worktrees;
 
 /// A provider that runs a program for each child: the prompt is its standard input, the answer its standard
 /// output.
@@ -36,6 +37,8 @@ use self::environment::Environment;
 /// | `FANFOLD_SCHEMA` | the JSON Schema for its answer, as JSON text; not set if longer than 64 KiB |
 /// | `FANFOLD_MODEL`, `FANFOLD_PROVIDER` | the model and the model provider to use |
 /// | `FANFOLD_EFFORT`, `FANFOLD_AGENT_TYPE` | how hard to think, which kind of agent to use |
+/// | `FANFOLD_AGENT_INSTRUCTIONS`, `FANFOLD_AGENT_TOOLS` | what the host defines for that kind: its instructions, if no longer than 64 KiB, and its tools, with commas |
+/// | `FANFOLD_WORKTREE`, `FANFOLD_BRANCH`, `FANFOLD_BASE` | its worktree, the branch in it and the commit that was made from |
 /// | `FANFOLD_TIMEOUT_MS`, `FANFOLD_STALL_MS` | the longest it may take, and say nothing, in milliseconds |
 /// | `FANFOLD_RETRIES` | how often a failure is tried again |
 ///
@@ -51,7 +54,8 @@ use self::environment::Environment;
 /// [`inherit`](Self::inherit).
 ///
 /// # Which options it honours
-/// `schema`, `timeoutMs` and `retries` always: they are this provider's work. `isolation` never. `model`,
+/// `schema`, `timeoutMs` and `retries` always: they are this provider's work. `isolation` where it was given a
+/// repository, with [`worktrees`](Self::worktrees). `model`,
 /// `provider`, `effort`, `agentType` and `stallMs` are up to the program, and a script that asks for a model
 /// must not be given another in silence. So they count as honoured where the command names their variable,
 /// or where [`honours`](Self::honours) says that the program reads it:
@@ -64,6 +68,9 @@ use self::environment::Environment;
 /// # Ok(())
 /// # }
 /// ```
+///
+/// A kind of agent that the host defines (`agentType`) is honoured always: its instructions stand before the
+/// prompt, unless the command names `FANFOLD_AGENT_INSTRUCTIONS` or knows kinds of its own.
 ///
 /// Options are not put into the command's words, since a script could write words of its own that way. For
 /// the same reason quote the variables in shell commands, as above.
@@ -80,6 +87,8 @@ use self::environment::Environment;
 /// [`stop_grace`](Self::stop_grace). A child whose result is dropped gets SIGKILL at once. Descendants never
 /// outlive their child, unless they leave its process group or the host itself is killed. On Windows only the
 /// child itself is ended, without warning.
+///
+/// All processes of a child work in the same worktree, also those of its retries.
 ///
 /// # Panics
 /// Starting a child panics outside of a Tokio runtime, or in one whose I/O or time driver is not enabled.
@@ -101,6 +110,7 @@ struct Config {
     answer_bytes: usize,
     schema_attempts: u32,
     stop_grace: Duration,
+    worktrees: Option<Worktrees>,
 }
 
 /// Why a command cannot be used.
@@ -149,7 +159,7 @@ impl Command {
             Some(program) => program.into(),
         };
         let mut support = Support::default();
-        (support.schema, support.timeout, support.retries) = (true, true, true);
+        (support.schema, support.timeout, support.retries, support.instructions) = (true, true, true, true);
         for (_, variable, honoured) in environment::hints(&mut support) {
             *honoured = words.iter().any(|word| word.contains(variable));
         }
@@ -163,6 +173,7 @@ impl Command {
                 answer_bytes: 10 * 1024 * 1024,
                 schema_attempts: 3,
                 stop_grace: Duration::from_secs(2),
+                worktrees: None,
             }),
         })
     }
@@ -220,6 +231,16 @@ impl Command {
         self.with(|config| config.stop_grace = grace)
     }
 
+    /// Gives children that ask for it (`isolation: "worktree"`) a git worktree of their own. Without this, such a
+    /// call is refused.
+    #[must_use]
+    pub fn worktrees(self, worktrees: Worktrees) -> Self {
+        self.with(|config| {
+            config.support.isolation = true;
+            config.worktrees = Some(worktrees);
+        })
+    }
+
     fn with(mut self, change: impl FnOnce(&mut Config)) -> Self {
         change(Arc::make_mut(&mut self.config));
         self
@@ -233,11 +254,21 @@ impl Subagents for Command {
         cancel: CancellationToken,
     ) -> BoxFuture<'static, Result<Child, StartError>> {
         let config = self.config.clone();
-        Box::pin(async move { child::start(config, request, cancel) })
+        Box::pin(child::start(config, request, cancel))
     }
 
     fn supports(&self) -> Support {
         self.config.support
+    }
+
+    fn why_not(&self, option: &str) -> Option<String> {
+        if option == "isolation" {
+            return Some("the command was given no git repository for worktrees".to_owned());
+        }
+        let mut support = self.config.support;
+        let (_, variable, _) =
+            environment::hints(&mut support).into_iter().find(|(name, ..)| *name == option)?;
+        Some(format!("the command does not mention {variable}, so it would not know"))
     }
 }
 
@@ -251,6 +282,7 @@ impl fmt::Debug for Config {
             .field("answer_bytes", &self.answer_bytes)
             .field("schema_attempts", &self.schema_attempts)
             .field("stop_grace", &self.stop_grace)
+            .field("worktrees", &self.worktrees)
             .finish()
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! # Layout
 //! - [`Scripted`]: answers by what the prompt says, deterministic; for tests, demos and offline use
+//! - [`DryRun`]: answers what satisfies the call, and spends nothing; for looking at a script before it runs
+//! - [`Worktrees`]: git worktrees for its children; [`clean_worktrees`]: tidies up after a crash
 //! - [`Command`]: runs a program per child, prompt on its standard input, answer on its standard output
 //! - [`OpenAi`], [`Anthropic`]: ask a model API over HTTP ([`HttpAgents`])
 //! - [`FailureKind`]: what kind of failure ended a child of the latter
@@ -23,21 +25,27 @@ mod anthropic;
 pub mod ask;
 mod attempts;
 mod command;
+mod dry_run;
 mod failure;
 mod http;
 mod json;
 mod openai;
 mod patience;
 mod process;
+mod record;
+mod sample;
 mod scripted;
 mod text;
+mod worktree;
 
 pub use anthropic::{Anthropic, Messages};
 pub use command::{Command, CommandError};
+pub use dry_run::DryRun;
 pub use failure::FailureKind;
 pub use http::{ApiKey, HttpAgents, HttpError, KeyError};
 pub use openai::{ChatCompletions, OpenAi};
 pub use scripted::Scripted;
+pub use worktree::{Cleaned, GitError, Outcome, WorktreeError, Worktrees, clean as clean_worktrees};
 
 /// The door for the fuzz targets: finds the value in an answer, as [`Command`] does. Not part of the library.
 ///

@@ -1,12 +1,12 @@
 //! Answers by what the prompt says: for tests, demos and offline use.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use fanfold::{AgentRequest, Answer, CancellationToken, Child, ChildError, StartError, Subagents, Support};
 use futures::future::BoxFuture;
 
 use crate::json;
+use crate::record::Record;
 
 /// A provider whose children do what their prompt says.
 ///
@@ -41,14 +41,7 @@ use crate::json;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Scripted {
-    record: Arc<Mutex<Record>>,
-}
-
-#[derive(Debug, Default)]
-struct Record {
-    requests: Vec<AgentRequest>,
-    running: usize,
-    peak: usize,
+    record: Record,
 }
 
 impl Scripted {
@@ -59,26 +52,17 @@ impl Scripted {
 
     /// What it was asked, in start order, children that did not start included.
     pub fn requests(&self) -> Vec<AgentRequest> {
-        lock(&self.record).requests.clone()
+        self.record.requests()
     }
 
     /// How many children run now. A child runs until its result is there or dropped.
     pub fn running(&self) -> usize {
-        lock(&self.record).running
+        self.record.running()
     }
 
     /// The most children that ever ran at once.
     pub fn peak(&self) -> usize {
-        lock(&self.record).peak
-    }
-
-    /// Notes a request and counts its child in; gives the child's number.
-    fn enter(&self, request: &AgentRequest) -> (usize, Running) {
-        let mut record = lock(&self.record);
-        record.requests.push(request.clone());
-        record.running += 1;
-        record.peak = record.peak.max(record.running);
-        (record.requests.len(), Running(self.record.clone()))
+        self.record.peak()
     }
 }
 
@@ -89,7 +73,7 @@ impl Subagents for Scripted {
         cancel: CancellationToken,
     ) -> BoxFuture<'static, Result<Child, StartError>> {
         // Now and not in the future: the numbers are those of the calls.
-        let (number, running) = self.enter(&request);
+        let (number, running) = self.record.enter(&request);
         Box::pin(async move {
             if let Some(message) = request.prompt.strip_prefix("startfail:") {
                 return Err(StartError::new(message));
@@ -156,18 +140,4 @@ fn milliseconds(text: &str) -> Duration {
     let number = text.split(' ').next().unwrap_or_default();
     let seconds = number.parse::<f64>().unwrap_or_default() / 1000.0;
     Duration::try_from_secs_f64(seconds).unwrap_or_default()
-}
-
-/// Counts a child out when it is dropped.
-struct Running(Arc<Mutex<Record>>);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        lock(&self.0).running -= 1;
-    }
-}
-
-fn lock(record: &Mutex<Record>) -> MutexGuard<'_, Record> {
-    // Nothing that holds the lock can leave the record half-written.
-    record.lock().unwrap_or_else(PoisonError::into_inner)
 }

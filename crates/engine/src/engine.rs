@@ -12,6 +12,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use uuid::Uuid;
 use wasmtime::component::Component;
 
+use crate::agent_types::AgentTypes;
 use crate::limits::Limits;
 use crate::request::StartRequest;
 use crate::run::{self, Clock, Plan, Run};
@@ -37,6 +38,7 @@ struct Shared {
     sandboxes: Sandboxes,
     limits: Limits,
     providers: BTreeMap<String, Arc<dyn Subagents>>,
+    agent_types: Option<Arc<dyn AgentTypes>>,
     slots: Arc<Semaphore>,
     clock: Clock,
     default_provider: String,
@@ -111,6 +113,7 @@ impl Engine {
             start_time_ms: request.start_time_ms.unwrap_or_else(|| (shared.clock)()),
             limits,
             provider,
+            agent_types: shared.agent_types.clone(),
             observers: request.observers,
             slots: shared.slots.clone(),
             clock: shared.clock.clone(),
@@ -178,6 +181,7 @@ fn read_args(args: String, limits: &Limits) -> Result<String, WorkflowError> {
 pub struct EngineBuilder {
     limits: Limits,
     providers: BTreeMap<String, Arc<dyn Subagents>>,
+    agent_types: Option<Arc<dyn AgentTypes>>,
     cache_directory: Option<PathBuf>,
     wasmtime: Option<wasmtime::Engine>,
     default_provider: Option<String>,
@@ -188,6 +192,14 @@ impl EngineBuilder {
     /// Registers who runs `agent()`, in place of whoever had the name before.
     pub fn provider(mut self, name: impl Into<String>, provider: impl Subagents) -> Self {
         self.providers.insert(name.into(), Arc::new(provider));
+        self
+    }
+
+    /// Says which kinds of agents the option `agentType` names. A call that names another is `AGENT_START`, unless
+    /// its provider knows kinds of its own ([`Support::agent_type`](crate::Support::agent_type)). By default there
+    /// are none, and a provider that knows none ignores the option with a warning.
+    pub fn agent_types(mut self, types: impl AgentTypes) -> Self {
+        self.agent_types = Some(Arc::new(types));
         self
     }
 
@@ -256,6 +268,7 @@ impl EngineBuilder {
             slots: Arc::new(Semaphore::new(self.limits.concurrent_agents())),
             limits: self.limits,
             providers: self.providers,
+            agent_types: self.agent_types,
             clock: self.clock.unwrap_or_else(|| Arc::new(system_clock)),
             default_provider: self.default_provider.unwrap_or_else(|| DEFAULT_PROVIDER.to_owned()),
             shutdown: CancellationToken::new().drop_guard(),

@@ -42,6 +42,7 @@
 //! - [`Engine`], [`EngineBuilder`]: made once per process; [`Limits`]: what scripts may use
 //! - [`StartRequest`] → [`Run`] → [`RunResult`]: one run
 //! - [`Subagents`] and what it speaks of: [`AgentRequest`], [`Child`], [`Answer`], [`ChildError`], [`UsageMeter`]
+//! - [`AgentTypes`], [`AgentType`]: what the option `agentType` names
 //! - [`Observer`], [`event_stream`]: watching a run
 //! - [`Script`], [`Schema`]: reading scripts and schemas without running anything
 //! - [`COMPONENT`]: the sandbox itself, for other Wasmtime hosts
@@ -51,6 +52,7 @@
 //! happens in its books, `observe` tells it.
 #![forbid(unsafe_code)]
 
+mod agent_types;
 mod bindings;
 mod engine;
 #[cfg(fuzzing)]
@@ -69,6 +71,7 @@ mod subagents;
 mod ticker;
 mod turns;
 
+pub use agent_types::{AgentType, AgentTypes};
 pub use engine::{Engine, EngineBuilder, configure};
 pub use fanfold_types::*;
 pub use limits::Limits;

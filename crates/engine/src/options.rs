@@ -56,6 +56,7 @@ pub(crate) fn parse(json: &str, schemas: &Schemas) -> Result<AgentOptions, Workf
         model: text(&fields, "model", false)?,
         effort: text(&fields, "effort", false)?,
         agent_type: text(&fields, "agentType", false)?,
+        definition: None,
         isolation: text(&fields, "isolation", false)?,
         timeout_ms: integer(&fields, "timeoutMs", 1, MAX_MS)?,
         stall_ms: integer(&fields, "stallMs", 1, MAX_MS)?,

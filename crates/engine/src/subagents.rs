@@ -1,15 +1,16 @@
 //! The host's side of `agent()`: who runs a child, and what it can promise.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use fanfold_types::{Usage, WorkflowError};
+use fanfold_types::{ErrorCode, Usage, WorkflowError, Worktree};
 use futures::future::BoxFuture;
 use serde::Serialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::agent_types::{AgentType, AgentTypes};
 use crate::schema::Schema;
 
 /// Starts children on behalf of scripts.
@@ -60,6 +61,13 @@ pub trait Subagents: Send + Sync + 'static {
     fn supports(&self) -> Support {
         Support::default()
     }
+
+    /// Why this option of `agent()` cannot be guaranteed and what to do about it, as a clause such as `the command
+    /// does not read FANFOLD_MODEL`. For the message of `UNSUPPORTED_OPTION`.
+    fn why_not(&self, option: &str) -> Option<String> {
+        let _ = option;
+        None
+    }
 }
 
 macro_rules! delegate {
@@ -75,6 +83,10 @@ macro_rules! delegate {
 
             fn supports(&self) -> Support {
                 (**self).supports()
+            }
+
+            fn why_not(&self, option: &str) -> Option<String> {
+                (**self).why_not(option)
             }
         }
     )*};
@@ -103,8 +115,12 @@ pub struct Support {
     pub retries: bool,
     /// Hint: how hard to think.
     pub effort: bool,
-    /// Hint: which kind of agent to use.
+    /// Hint: which kind of agent to use. This is for a provider that knows kinds of its own: it gets every name,
+    /// also one that the host does not define.
     pub agent_type: bool,
+    /// Hint: children follow the instructions of the [`AgentType`](crate::AgentType) that the host defines, see
+    /// [`AgentOptions::definition`].
+    pub instructions: bool,
     /// Hint: how long the child may say nothing.
     pub stall: bool,
 }
@@ -120,6 +136,7 @@ impl Support {
         retries: true,
         effort: true,
         agent_type: true,
+        instructions: true,
         stall: true,
     };
 }
@@ -190,6 +207,9 @@ pub struct AgentOptions {
     /// Which kind of agent to use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_type: Option<String>,
+    /// The kind of agent that `agentType` names, where the host defines it.
+    #[serde(skip)]
+    pub definition: Option<Arc<AgentType>>,
     /// Where the child works: `worktree` for a place of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub isolation: Option<String>,
@@ -231,6 +251,8 @@ pub struct Child {
     pub result: BoxFuture<'static, Result<Answer, ChildError>>,
     /// What it has cost so far. The engine reads it when the result is there.
     pub meter: UsageMeter,
+    /// Where the worktree is noted that it leaves behind, before its result is there.
+    pub left: Arc<OnceLock<Worktree>>,
 }
 
 impl Child {
@@ -239,7 +261,7 @@ impl Child {
         id: impl Into<String>,
         result: impl Future<Output = Result<Answer, ChildError>> + Send + 'static,
     ) -> Self {
-        Self { id: id.into(), result: Box::pin(result), meter: UsageMeter::default() }
+        Self { id: id.into(), result: Box::pin(result), meter: UsageMeter::default(), left: Arc::default() }
     }
 
     /// The same child, whose cost is told on this meter.
@@ -364,6 +386,7 @@ impl ChildError {
 pub(crate) fn unsupported(
     options: &AgentOptions,
     support: Support,
+    provider: &dyn Subagents,
 ) -> Result<Vec<&'static str>, WorkflowError> {
     let guarantees = [
         ("schema", options.schema.is_some(), support.schema),
@@ -374,16 +397,54 @@ pub(crate) fn unsupported(
         ("retries", options.retries.is_some(), support.retries),
     ];
     if let Some((name, ..)) = guarantees.iter().find(|(_, asked, given)| *asked && !given) {
-        return Err(fanfold_types::ErrorCode::UnsupportedOption
+        let why = provider.why_not(name).map_or_else(String::new, |why| format!(" ({why})"));
+        return Err(ErrorCode::UnsupportedOption
             .error(format!(
-                "agent() option {name:?} is a guarantee that this run's provider cannot give; leave it out"
+                "agent() option {name:?} is a guarantee that this run's provider cannot give{why}; leave it out"
             ))
             .on(*name));
     }
     let hints = [
         ("effort", options.effort.is_some(), support.effort),
-        ("agentType", options.agent_type.is_some(), support.agent_type),
+        (
+            "agentType",
+            options.agent_type.is_some(),
+            support.agent_type || (support.instructions && options.definition.is_some()),
+        ),
         ("stallMs", options.stall_ms.is_some(), support.stall),
     ];
     Ok(hints.iter().filter(|(_, asked, given)| *asked && !given).map(|(name, ..)| *name).collect())
+}
+
+/// Looks up the kind of agent that a call names.
+///
+/// # Errors
+/// `AGENT_START` for a name that neither the host nor the provider defines.
+pub(crate) fn define(
+    options: &mut AgentOptions,
+    support: Support,
+    types: Option<&dyn AgentTypes>,
+) -> Result<(), WorkflowError> {
+    let (Some(name), Some(types)) = (&options.agent_type, types) else { return Ok(()) };
+    match types.find(name) {
+        Some(definition) => {
+            if support.model && options.model.is_none() {
+                options.model.clone_from(&definition.model);
+            }
+            options.definition = Some(definition);
+            Ok(())
+        }
+        // The provider knows kinds of its own.
+        None if support.agent_type => Ok(()),
+        None => {
+            let names = types.names();
+            let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            let how = types.how_to_define();
+            Err(ErrorCode::AgentStart
+                .error(format!(
+                    "agent() option \"agentType\" names {name:?}, which nobody defines (known: {known}); {how}"
+                ))
+                .on("agentType"))
+        }
+    }
 }

@@ -29,5 +29,5 @@ pub use error::{ErrorCode, WorkflowError};
 pub use event::{Agent, AgentOutcome, EndedAgent, Event, EventKind, RunEnd};
 pub use meta::{Meta, Phase};
 pub use record::{RecordChecker, RecordError, SessionRecord};
-pub use result::{AgentFailure, RunResult, StopReason};
+pub use result::{AgentFailure, RunResult, StopReason, Worktree};
 pub use usage::Usage;

@@ -43,6 +43,9 @@ pub struct RunResult {
     /// The children that could not start or ended without success, in the order they ended.
     #[serde(default)]
     pub failures: Vec<AgentFailure>,
+    /// The worktrees with changes that children left behind, in the order they ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub worktrees: Vec<Worktree>,
     /// `agent()` calls whose promise nothing ever looked at: their answers were lost.
     #[serde(default)]
     pub never_awaited: u32,
@@ -71,6 +74,7 @@ impl RunResult {
             agents_started: 0,
             usage: None,
             failures: Vec::new(),
+            worktrees: Vec::new(),
             never_awaited: 0,
             warnings: Vec::new(),
             fuel_used: 0,
@@ -91,4 +95,28 @@ pub struct AgentFailure {
     pub label: String,
     /// Why, as the provider says it.
     pub reason: String,
+}
+
+/// A git worktree in which a child worked alone (`isolation: "worktree"`), with what it changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Worktree {
+    /// The number of the child's `agent()` call.
+    pub seq: u32,
+    /// The child's label.
+    pub label: String,
+    /// The worktree's folder.
+    pub path: String,
+    /// The branch that is checked out in it, or the one it was made with.
+    pub branch: String,
+    /// The commit that it was made from.
+    pub base: String,
+    /// The commits that were added to it, the oldest first; the last 100 of them.
+    pub commits: Vec<String>,
+    /// Whether it holds changes that are not committed.
+    pub uncommitted: bool,
+    /// Why it could not be told what changed; it was kept for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
 }

@@ -2,27 +2,49 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use fanfold::{AgentRequest, Answer, CancellationToken, Child, ChildError, StartError};
+use fanfold::{AgentRequest, Answer, CancellationToken, Child, ChildError, StartError, Worktree};
 
-use super::Config;
 use super::exchange::{Break, exchange};
-use crate::ask::{Answerer, Question};
+use super::{Config, environment};
+use crate::ask::{self, Answerer, Question};
 use crate::patience::{Patience, Stop};
 use crate::process::{Pipes, Process};
+use crate::worktree::Place;
 
-/// Starts a child's first process.
-pub(super) fn start(
+/// Starts a child's first process, in a worktree of its own if it asks for one.
+pub(super) async fn start(
     config: Arc<Config>,
-    request: AgentRequest,
+    mut request: AgentRequest,
     cancel: CancellationToken,
 ) -> Result<Child, StartError> {
+    if environment::instructs_by_prompt(&config.words, config.support, &request)
+        && let Some(definition) = &request.options.definition
+    {
+        request.prompt = ask::with_instructions(&request.prompt, definition);
+    }
     let question = Question::new(&request, config.schema_attempts)?;
     let patience = Patience::new(&request, cancel);
-    let (first, id) = config.start(&request, 1).map_err(StartError::new)?;
-    let work = Work { config, request, patience, attempt: 1, first: Some(first) };
-    Ok(Child::new(id, work.run(question)))
+    let mut work =
+        Work { config, request, patience, place: None, left: Arc::default(), attempt: 0, first: None };
+    if work.request.options.isolation.is_some() {
+        work.place = Some(work.make_place().await?);
+    }
+    let first = match work.spawn().await {
+        Ok(first) => first,
+        Err(error) => {
+            work.leave().await;
+            return Err(StartError::new(error));
+        }
+    };
+    let name = work.config.program.file_name().unwrap_or_default().to_string_lossy();
+    let id = format!("{name}-{}", first.0.id().unwrap_or_default());
+    work.first = Some(first);
+    let left = work.left.clone();
+    let mut child = Child::new(id, work.run(question));
+    child.left = left;
+    Ok(child)
 }
 
 /// What one child has to do.
@@ -30,6 +52,10 @@ struct Work {
     config: Arc<Config>,
     request: AgentRequest,
     patience: Patience,
+    /// Its worktree.
+    place: Option<Place>,
+    /// What becomes of that.
+    left: Arc<OnceLock<Worktree>>,
     /// How many processes were started.
     attempt: u32,
     /// The first process, until it is asked.
@@ -48,20 +74,56 @@ impl Work {
             retries -= 1;
             outcome = question.ask(&mut self).await;
         }
+        self.leave().await;
         outcome
     }
 
+    async fn make_place(&self) -> Result<Place, StartError> {
+        let refused = |why: String| StartError::new(format!("cannot give it a worktree of its own: {why}"));
+        let worktrees = self.config.worktrees.as_ref();
+        let worktrees = worktrees.ok_or_else(|| refused("there is no repository".into()))?;
+        let place = worktrees.make(&self.request).await.map_err(|error| refused(error.to_string()))?;
+        if self.patience.is_over().is_some() {
+            place.leave().await;
+            return Err(StartError::new("it was stopped before it started"));
+        }
+        Ok(place)
+    }
+
+    /// Removes the worktree, or tells of what is in it.
+    async fn leave(&mut self) {
+        if let Some(place) = self.place.take()
+            && let Some(worktree) = place.leave().await
+        {
+            let _ = self.left.set(worktree);
+        }
+    }
+
     /// The first process, or a new one.
-    fn process(&mut self) -> Result<(Process, Pipes), ChildError> {
+    async fn process(&mut self) -> Result<(Process, Pipes), ChildError> {
         if let Some(first) = self.first.take() {
             return Ok(first);
         }
         if let Some(stop) = self.patience.is_over() {
             return Err(error(stop));
         }
+        self.spawn().await.map_err(ChildError::broken)
+    }
+
+    /// Starts a process, or says why that is not possible and what to do.
+    async fn spawn(&mut self) -> Result<(Process, Pipes), String> {
         self.attempt = self.attempt.saturating_add(1);
-        let started = self.config.start(&self.request, self.attempt);
-        started.map(|(process, _)| process).map_err(ChildError::broken)
+        let config = &*self.config;
+        let mut command = tokio::process::Command::new(&config.program);
+        let directory = self.place.as_ref().map_or_else(|| config.directory.clone(), Place::directory);
+        command.args(&config.words[1..]).current_dir(&directory);
+        config.environment.apply(&mut command, &self.request, self.attempt, self.place.as_ref());
+        let started =
+            Process::spawn(&mut command).map_err(|error| cannot_start(config, &directory, &error))?;
+        if let Some(place) = &mut self.place {
+            place.occupied_by(started.0.id()).await.map_err(|error| error.to_string())?;
+        }
+        Ok(started)
     }
 }
 
@@ -70,7 +132,7 @@ impl Answerer for Work {
 
     /// Lets one process answer.
     async fn answer(&mut self, prompt: &str) -> Result<String, ChildError> {
-        let (mut process, pipes) = self.process()?;
+        let (mut process, pipes) = self.process().await?;
         let (max_bytes, grace) = (self.config.answer_bytes, self.config.stop_grace);
         let outcome = exchange(&mut process, pipes, prompt, max_bytes, self.patience.over(), grace).await;
         let status = process.finish().await;
@@ -92,23 +154,6 @@ impl Answerer for Work {
     }
 }
 
-impl Config {
-    /// Starts a process and names it, or says why that is not possible and what to do.
-    pub(super) fn start(
-        &self,
-        request: &AgentRequest,
-        attempt: u32,
-    ) -> Result<((Process, Pipes), String), String> {
-        let mut command = tokio::process::Command::new(&self.program);
-        command.args(&self.words[1..]).current_dir(&self.directory);
-        self.environment.apply(&mut command, request, attempt);
-        let started = Process::spawn(&mut command).map_err(|error| cannot_start(self, &error))?;
-        let name = self.program.file_name().unwrap_or_default().to_string_lossy();
-        let id = format!("{name}-{}", started.0.id().unwrap_or_default());
-        Ok((started, id))
-    }
-}
-
 fn error(stop: Stop) -> ChildError {
     match stop {
         Stop::Cancelled => ChildError::Cancelled,
@@ -116,13 +161,13 @@ fn error(stop: Stop) -> ChildError {
     }
 }
 
-fn cannot_start(config: &Config, error: &io::Error) -> String {
-    let (program, directory) = (&config.words[0], config.directory.display());
+fn cannot_start(config: &Config, directory: &Path, error: &io::Error) -> String {
+    let (program, working) = (&config.words[0], directory.display());
     let why = match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied | io::ErrorKind::NotADirectory
-            if !config.directory.is_dir() =>
+            if !directory.is_dir() =>
         {
-            format!("the working directory {directory} is none; create it, or choose another")
+            format!("the working directory {working} is none; create it, or choose another")
         }
         io::ErrorKind::NotFound if is_path(&config.program) && config.program.exists() => {
             "the interpreter that its first line names does not exist; install that".into()
@@ -132,7 +177,7 @@ fn cannot_start(config: &Config, error: &io::Error) -> String {
         }
         io::ErrorKind::NotFound => "there is no such program in PATH; install it, or give its path".into(),
         io::ErrorKind::PermissionDenied => {
-            format!("{error}; it must be executable, and {directory} accessible")
+            format!("{error}; it must be executable, and {working} accessible")
         }
         io::ErrorKind::ArgumentListTooLong => {
             "its arguments and environment are too long for this system; shorten the options of agent()"

@@ -6,6 +6,8 @@ use std::fmt;
 
 use fanfold::{AgentRequest, Support};
 
+use crate::worktree::Place;
+
 /// What every child inherits, here and on Windows: where things are and how to show them, no secrets.
 const INHERITED: [&str; 16] = [
     "PATH",
@@ -40,8 +42,11 @@ const INHERITED_ON_WINDOWS: [&str; 12] = [
     "ProgramFiles",
 ];
 
-/// The longest schema passed in a variable, in bytes: Linux refuses a program any string above 128 KiB.
-const MAX_SCHEMA_BYTES: usize = 64 * 1024;
+/// The longest schema, and the longest instructions, passed in a variable, in bytes: Linux refuses a program any string above 128 KiB.
+const MAX_TEXT_BYTES: usize = 64 * 1024;
+
+/// The variable with the instructions of the kind of agent that the host defines.
+const INSTRUCTIONS: &str = "FANFOLD_AGENT_INSTRUCTIONS";
 
 /// What all children of a command get.
 #[derive(Clone, Default)]
@@ -64,8 +69,17 @@ impl Environment {
     }
 
     /// Makes this the environment of a process, and adds what the call of `agent()` says.
-    pub(super) fn apply(&self, command: &mut tokio::process::Command, request: &AgentRequest, attempt: u32) {
+    pub(super) fn apply(
+        &self,
+        command: &mut tokio::process::Command,
+        request: &AgentRequest,
+        attempt: u32,
+        place: Option<&Place>,
+    ) {
         command.env_clear().envs(&self.0).envs(variables(request, attempt));
+        if let Some(place) = place {
+            command.envs(place.variables());
+        }
     }
 }
 
@@ -96,11 +110,22 @@ pub(super) fn hints(support: &mut Support) -> [(&'static str, &'static str, &mut
     ]
 }
 
+/// Whether the prompt must hold the instructions of the kind of agent, because the program does not read them.
+pub(super) fn instructs_by_prompt(words: &[String], support: Support, request: &AgentRequest) -> bool {
+    let Some(definition) = &request.options.definition else { return false };
+    let reads = words.iter().any(|word| word.contains(INSTRUCTIONS));
+    let readable = definition.instructions.len() <= MAX_TEXT_BYTES;
+    !support.agent_type && !(reads && readable) && !definition.instructions.is_empty()
+}
+
 /// What the call of `agent()` says, as variables; see [`Command`](super::Command).
 fn variables(request: &AgentRequest, attempt: u32) -> impl Iterator<Item = (&'static str, String)> {
     let options = request.options.clone();
-    let schema =
-        options.schema.map(|schema| schema.to_string()).filter(|text| text.len() <= MAX_SCHEMA_BYTES);
+    let fits = |text: &String| text.len() <= MAX_TEXT_BYTES;
+    let schema = options.schema.map(|schema| schema.to_string()).filter(fits);
+    let definition = options.definition.as_deref();
+    let instructions = definition.map(|definition| definition.instructions.clone()).filter(fits);
+    let tools = definition.and_then(|definition| Some(definition.tools.as_ref()?.join(",")));
     [
         ("FANFOLD_RUN_ID", Some(request.run_id.to_string())),
         ("FANFOLD_SEQ", Some(request.seq.to_string())),
@@ -112,6 +137,8 @@ fn variables(request: &AgentRequest, attempt: u32) -> impl Iterator<Item = (&'st
         ("FANFOLD_PROVIDER", options.provider),
         ("FANFOLD_EFFORT", options.effort),
         ("FANFOLD_AGENT_TYPE", options.agent_type),
+        (INSTRUCTIONS, instructions),
+        ("FANFOLD_AGENT_TOOLS", tools),
         ("FANFOLD_TIMEOUT_MS", options.timeout_ms.map(|ms| ms.to_string())),
         ("FANFOLD_STALL_MS", options.stall_ms.map(|ms| ms.to_string())),
         ("FANFOLD_RETRIES", options.retries.map(|times| times.to_string())),
@@ -140,7 +167,7 @@ mod tests {
     fn values_that_a_process_cannot_be_given_are_mended_or_left_out() {
         let mut request = AgentRequest::new("p");
         request.label = "a\0b".into();
-        request.options.schema = Some(json!({"title": "x".repeat(MAX_SCHEMA_BYTES)}));
+        request.options.schema = Some(json!({"title": "x".repeat(MAX_TEXT_BYTES)}));
         let variables: BTreeMap<_, _> = variables(&request, 1).collect();
         assert_eq!(variables["FANFOLD_LABEL"], "ab");
         assert!(!variables.contains_key("FANFOLD_SCHEMA"));

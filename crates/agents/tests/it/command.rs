@@ -4,6 +4,8 @@ mod answers;
 mod ends;
 mod schemas;
 mod starts;
+#[cfg(unix)]
+mod worktrees;
 
 use fanfold::{AgentRequest, Answer, CancellationToken, ChildError, Subagents as _};
 use fanfold_agents::Command;

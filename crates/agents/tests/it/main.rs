@@ -4,6 +4,8 @@
 #[cfg(unix)]
 mod command;
 #[cfg(test)]
+mod dry_run;
+#[cfg(test)]
 mod http;
 #[cfg(test)]
 mod scripted;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use fanfold_types::{
     Agent, AgentFailure, AgentOutcome, EndedAgent, ErrorCode, EventKind, Meta, RunEnd, RunResult, StopReason,
-    Usage, WorkflowError,
+    Usage, WorkflowError, Worktree,
 };
 use serde_json::value::RawValue;
 
@@ -107,6 +107,7 @@ pub(crate) struct Books<R> {
     terminal: Option<Terminal>,
     script_ended: bool,
     failures: Vec<AgentFailure>,
+    worktrees: Vec<Worktree>,
     never_awaited: u32,
     warnings: Vec<Arc<str>>,
     effects: VecDeque<Effect<R>>,
@@ -155,6 +156,7 @@ impl<R> Books<R> {
             terminal: None,
             script_ended: false,
             failures: Vec::new(),
+            worktrees: Vec::new(),
             never_awaited: 0,
             warnings: Vec::new(),
             effects: VecDeque::from([Effect::Emit(EventKind::Start { meta })]),
@@ -440,6 +442,11 @@ impl<R> Books<R> {
         }
     }
 
+    /// A child left a worktree behind.
+    pub(crate) fn left(&mut self, worktree: Worktree) {
+        self.worktrees.push(worktree);
+    }
+
     /// Says something once, for people.
     pub(crate) fn warn(&mut self, warning: &str) {
         if self.warnings.len() >= MAX_WARNINGS || self.warnings.iter().any(|known| **known == *warning) {
@@ -506,6 +513,7 @@ impl<R> Books<R> {
         result.agents_started = self.accepted;
         result.usage = self.usage;
         result.failures = std::mem::take(&mut self.failures);
+        result.worktrees = std::mem::take(&mut self.worktrees);
         result.never_awaited = self.never_awaited;
         result.warnings = self.warnings.iter().map(|warning| warning.to_string()).collect();
         result

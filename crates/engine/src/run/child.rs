@@ -5,7 +5,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use fanfold_types::Usage;
+use fanfold_types::{Usage, Worktree};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use tokio::sync::OwnedSemaphorePermit;
@@ -27,6 +27,8 @@ pub(super) enum Step {
         seq: u32,
         end: ChildEnd,
         usage: Option<Usage>,
+        /// The worktree that it leaves behind.
+        left: Option<Worktree>,
     },
 }
 
@@ -74,6 +76,7 @@ impl Started {
     /// The child's last step.
     pub(super) fn end(self) -> BoxFuture<'static, Step> {
         let Self { seq, child, schema, slot } = self;
+        let left = child.left.clone();
         Box::pin(async move {
             let meter = child.meter;
             let end = match AssertUnwindSafe(child.result).catch_unwind().await {
@@ -85,7 +88,7 @@ impl Started {
                 Err(panic) => ChildEnd::Broken(format!("the provider panicked: {}", said(&*panic))),
             };
             drop(slot);
-            Step::Ended { seq, end, usage: meter.total() }
+            Step::Ended { seq, end, usage: meter.total(), left: left.get().cloned() }
         })
     }
 }

@@ -20,6 +20,7 @@ use super::books::{Books, Effect, MAX_REJECTIONS, ScriptEnd};
 use super::child::{self, Step};
 use super::handle::{Canceller, Run};
 use super::link::{Answerer, Link};
+use crate::agent_types::AgentTypes;
 use crate::bindings::fanfold::workflow::types as wit;
 use crate::json;
 use crate::limits::Limits;
@@ -39,6 +40,7 @@ pub(crate) struct Plan {
     pub(crate) start_time_ms: u64,
     pub(crate) limits: Limits,
     pub(crate) provider: Arc<dyn Subagents>,
+    pub(crate) agent_types: Option<Arc<dyn AgentTypes>>,
     pub(crate) observers: Vec<Box<dyn Observer>>,
     pub(crate) slots: Arc<Semaphore>,
     pub(crate) clock: Clock,
@@ -58,7 +60,7 @@ pub(crate) fn spawn(plan: Plan) -> Run {
 
     let (newsroom, telling) = Newsroom::open(plan.observers, meta.clone());
     let books = Books::open(plan.id.clone(), plan.parent, meta, plan.limits.clone());
-    let link = Arc::new(Link::new(books, plan.provider.supports()));
+    let link = Arc::new(Link::new(books, plan.provider.clone(), plan.agent_types));
     let settings = wit::Settings {
         args: plan.args,
         start_time_ms: plan.start_time_ms,
@@ -249,11 +251,14 @@ impl Driver {
                 self.children.push(started.end());
             }
             Step::StartFailed { seq, reason } => books.start_failed(seq, &reason),
-            Step::Ended { seq, end, usage } => {
+            Step::Ended { seq, end, usage, left } => {
                 if let Some(usage) = usage {
                     books.child_used(seq, usage);
                 }
                 books.child_ended(seq, end);
+                if let Some(worktree) = left {
+                    books.left(worktree);
+                }
             }
         }
     }

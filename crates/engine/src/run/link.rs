@@ -1,16 +1,17 @@
 //! Between the guest and the driver: what the script asks goes into the books at once, and wakes the driver.
 
 use std::sync::atomic::AtomicU64;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fanfold_types::{ErrorCode, WorkflowError};
 use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::books::{Books, Reply};
+use crate::agent_types::AgentTypes;
 use crate::options;
 use crate::schema::Schemas;
-use crate::subagents::{Support, unsupported};
+use crate::subagents::{Subagents, Support, define, unsupported};
 
 /// Who waits for the answer to a call.
 pub(crate) type Answerer = oneshot::Sender<Result<Reply, WorkflowError>>;
@@ -18,9 +19,11 @@ pub(crate) type Answerer = oneshot::Sender<Result<Reply, WorkflowError>>;
 /// Shared by the guest's imports and the driver of one run.
 pub(crate) struct Link {
     books: Mutex<Books<Answerer>>,
-    /// What the run's provider claims.
+    provider: Arc<dyn Subagents>,
+    /// What the provider claims.
     support: Support,
     schemas: Schemas,
+    agent_types: Option<Arc<dyn AgentTypes>>,
     /// Tells the driver that the books have changed.
     pub(super) changed: Notify,
     /// Tells the script's computation that the run is over for it.
@@ -30,11 +33,17 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    pub(super) fn new(books: Books<Answerer>, support: Support) -> Self {
+    pub(super) fn new(
+        books: Books<Answerer>,
+        provider: Arc<dyn Subagents>,
+        agent_types: Option<Arc<dyn AgentTypes>>,
+    ) -> Self {
         Self {
             books: Mutex::new(books),
-            support,
+            support: provider.supports(),
             schemas: Schemas::default(),
+            provider,
+            agent_types,
             changed: Notify::new(),
             stopped: CancellationToken::new(),
             fuel_used: AtomicU64::new(0),
@@ -50,8 +59,9 @@ impl Link {
     /// The script called `agent()`.
     pub(crate) async fn agent(&self, prompt: String, options: &str) -> Result<Reply, WorkflowError> {
         self.books().admit((prompt.len() + options.len()) as u64)?;
-        let options = options::parse(options, &self.schemas)?;
-        let ignored = unsupported(&options, self.support)?;
+        let mut options = options::parse(options, &self.schemas)?;
+        define(&mut options, self.support, self.agent_types.as_deref())?;
+        let ignored = unsupported(&options, self.support, &*self.provider)?;
         let (sender, answer) = oneshot::channel();
         {
             let mut books = self.books();

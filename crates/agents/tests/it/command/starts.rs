@@ -39,6 +39,7 @@ fn a_bad_command_is_refused() {
 fn an_option_up_to_the_program_is_honoured_where_the_command_or_its_owner_says_so() {
     let mut expected = Support::default();
     (expected.schema, expected.timeout, expected.retries) = (true, true, true);
+    expected.instructions = true;
     assert_eq!(Command::parse("claude -p").unwrap().supports(), expected);
     expected.model = true;
     let naming = Command::parse(r#"sh -c 'claude -p ${FANFOLD_MODEL:+--model "$FANFOLD_MODEL"}'"#).unwrap();
