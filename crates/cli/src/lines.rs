@@ -4,8 +4,8 @@ use std::io::{self, Write as _};
 use std::sync::Arc;
 
 use fanfold::{
-    AgentFailure, CancellationToken, Event, EventKind, Meta, Observer, RunResult, StopReason, WorkflowError,
-    text,
+    AgentFailure, CancellationToken, Event, EventKind, Meta, Observer, RunResult, StopReason, Usage,
+    WorkflowError, text,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -56,6 +56,8 @@ struct ResultLine<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'a WorkflowError>,
     agents_started: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<Usage>,
     failures: &'a [AgentFailure],
     #[serde(skip_serializing_if = "Option::is_none")]
     never_awaited: Option<u32>,
@@ -79,6 +81,7 @@ pub(crate) fn finished(id: &str, name: &str, result: &RunResult, max_result_char
         value: (result.stop_reason == StopReason::Completed).then_some(&*result.value),
         error: result.error.as_ref(),
         agents_started: result.agents_started,
+        usage: result.usage,
         failures: &result.failures,
         never_awaited: (result.never_awaited > 0).then_some(result.never_awaited),
         warnings: &result.warnings,
@@ -98,6 +101,7 @@ pub(crate) fn refused(error: &WorkflowError) {
         value: None,
         error: Some(error),
         agents_started: 0,
+        usage: None,
         failures: &[],
         never_awaited: None,
         warnings: &[],
