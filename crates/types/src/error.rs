@@ -10,6 +10,7 @@ macro_rules! error_codes {
     ($($(#[$doc:meta])* $name:ident = $wire:literal,)*) => {
         /// A stable name for what went wrong. Messages may change, codes do not.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[cfg_attr(feature = "typescript", derive(tsify::Tsify))]
         #[non_exhaustive]
         pub enum ErrorCode {
             $($(#[$doc])* #[serde(rename = $wire)] $name,)*
@@ -92,6 +93,7 @@ impl fmt::Display for ErrorCode {
 /// assert_eq!(error.to_string(), "ITEM_CAP: parallel() takes at most 4096 items");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(tsify::Tsify))]
 pub struct WorkflowError {
     /// The stable code. `None` for an error that the script itself threw.
     #[serde(default, skip_serializing_if = "Option::is_none")]

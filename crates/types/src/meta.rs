@@ -13,6 +13,7 @@ use crate::{ErrorCode, WorkflowError};
 ///
 /// Deserialising checks types only; [`Meta::from_value`] checks everything and reports it in one error.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(tsify::Tsify))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Meta {
     /// A short name in kebab-case. Never empty.
@@ -29,6 +30,7 @@ pub struct Meta {
 
 /// A phase the author plans.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(tsify::Tsify))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Phase {
     /// What `phase()` will be called with. Never empty.

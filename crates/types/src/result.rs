@@ -12,6 +12,7 @@ use crate::WorkflowError;
 
 /// The one terminal state of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(tsify::Tsify))]
 #[serde(rename_all = "lowercase")]
 pub enum StopReason {
     /// The script returned a value.
@@ -77,6 +78,7 @@ impl RunResult {
 
 /// A child that ended without success, or could not start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(tsify::Tsify))]
 #[serde(rename_all = "camelCase")]
 pub struct AgentFailure {
     /// The number of its `agent()` call.
