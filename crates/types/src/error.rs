@@ -11,6 +11,7 @@ macro_rules! error_codes {
         /// A stable name for what went wrong. Messages may change, codes do not.
         #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[cfg_attr(feature = "typescript", derive(tsify::Tsify))]
         #[non_exhaustive]
         pub enum ErrorCode {
             $($(#[$doc])* #[serde(rename = $wire)] $name,)*
@@ -94,6 +95,7 @@ impl fmt::Display for ErrorCode {
 /// ```
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(tsify::Tsify))]
 pub struct WorkflowError {
     /// The stable code. `None` for an error that the script itself threw.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -13,6 +13,7 @@ use crate::{Meta, StopReason, Usage, WorkflowError};
 /// exactly one `workflow/agent-end`, before `workflow/end`. Numbers are consecutive from 1, so a reader that
 /// comes late or again knows what it missed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(tsify::Tsify))]
 pub struct Event {
     /// What happened.
     #[serde(flatten)]
@@ -27,6 +28,7 @@ pub struct Event {
 
 /// What an [`Event`] says, by its wire `type`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(tsify::Tsify))]
 #[serde(tag = "type")]
 #[non_exhaustive]
 pub enum EventKind {
@@ -70,6 +72,7 @@ pub enum EventKind {
 
 /// A child of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(tsify::Tsify))]
 #[serde(rename_all = "camelCase")]
 pub struct Agent {
     /// The number of its `agent()` call in the run, from 1.
@@ -85,6 +88,7 @@ pub struct Agent {
 
 /// A child and how it ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(tsify::Tsify))]
 pub struct EndedAgent {
     /// The child.
     #[serde(flatten)]
@@ -98,6 +102,7 @@ pub struct EndedAgent {
 
 /// How a child ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(tsify::Tsify))]
 #[serde(rename_all = "lowercase")]
 pub enum AgentOutcome {
     /// With an answer.
@@ -110,6 +115,7 @@ pub enum AgentOutcome {
 
 /// How a run ended, as observers see it: never the value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(tsify::Tsify))]
 #[serde(rename_all = "camelCase")]
 pub struct RunEnd {
     /// The one terminal state.

@@ -11,23 +11,32 @@
 //! - [`Usage`]: tokens that children used
 //! - [`WorkflowError`], [`ErrorCode`]: the one error type, with stable codes
 //! - [`SessionRecord`], [`RecordChecker`]: what a tool call leaves in an agent's session, and its invariants
+//! - [`RunView`]: a run as people look at it, folded from any of these; [`Line`]: what logs hold of them
 //! - [`text`]: a result as a model reads it
+//!
+//! The feature `typescript` gives the types their TypeScript counterparts, for the npm package (`crates/web`).
 #![no_std]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
+#[cfg(feature = "typescript")]
+extern crate std;
 
 mod error;
 mod event;
+mod line;
 mod meta;
 mod record;
 mod result;
 pub mod text;
 mod usage;
+mod view;
 
 pub use error::{ErrorCode, WorkflowError};
 pub use event::{Agent, AgentOutcome, EndedAgent, Event, EventKind, RunEnd};
+pub use line::{Line, LineError, ResultLine};
 pub use meta::{Meta, Phase};
 pub use record::{RecordChecker, RecordError, SessionRecord};
 pub use result::{AgentFailure, RunResult, StopReason, Worktree};
 pub use usage::Usage;
+pub use view::{AgentState, AgentView, LogView, PhaseView, RunHead, RunState, RunView, Tally, ViewChanges};

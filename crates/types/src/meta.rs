@@ -14,6 +14,7 @@ use crate::{ErrorCode, WorkflowError};
 /// Deserialising checks types only; [`Meta::from_value`] checks everything and reports it in one error.
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(tsify::Tsify))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Meta {
     /// A short name in kebab-case. Never empty.
@@ -31,6 +32,7 @@ pub struct Meta {
 /// A phase the author plans.
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(tsify::Tsify))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Phase {
     /// What `phase()` will be called with. Never empty.

@@ -19,6 +19,7 @@ const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 
 /// A log-only record in the calling agent's session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(tsify::Tsify))]
 #[serde(tag = "type", content = "payload")]
 #[non_exhaustive]
 pub enum SessionRecord {

@@ -13,6 +13,7 @@ use crate::{Usage, WorkflowError};
 /// The one terminal state of a run.
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(tsify::Tsify))]
 #[serde(rename_all = "lowercase")]
 pub enum StopReason {
     /// The script returned a value.
@@ -87,6 +88,7 @@ impl RunResult {
 /// A child that ended without success, or could not start.
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(tsify::Tsify))]
 #[serde(rename_all = "camelCase")]
 pub struct AgentFailure {
     /// The number of its `agent()` call.

@@ -1,0 +1,248 @@
+//! What there is to see of a run.
+
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{AgentFailure, AgentOutcome, Meta, StopReason, WorkflowError};
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(tsify::Tsify))]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum RunState {
+    /// Its start was not told yet.
+    #[default]
+    Waiting,
+    /// It runs.
+    Running,
+    /// It returned a value.
+    Completed,
+    /// It was cancelled.
+    Cancelled,
+    /// It failed, or could not start.
+    Error,
+    /// Its log is over without an end.
+    Interrupted,
+}
+
+impl From<StopReason> for RunState {
+    fn from(reason: StopReason) -> Self {
+        match reason {
+            StopReason::Completed => Self::Completed,
+            StopReason::Cancelled => Self::Cancelled,
+            StopReason::Error => Self::Error,
+        }
+    }
+}
+
+/// How far an agent is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(tsify::Tsify))]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum AgentState {
+    /// It runs.
+    Running,
+    /// It gave an answer.
+    Completed,
+    /// It ended without success.
+    Failed,
+    /// It was told to stop.
+    Cancelled,
+    /// The log of its run is over without its end.
+    Interrupted,
+}
+
+impl From<AgentOutcome> for AgentState {
+    fn from(outcome: AgentOutcome) -> Self {
+        match outcome {
+            AgentOutcome::Completed => Self::Completed,
+            AgentOutcome::Failed => Self::Failed,
+            AgentOutcome::Cancelled => Self::Cancelled,
+        }
+    }
+}
+
+/// How many agents are in which state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(tsify::Tsify))]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "they are AgentState's")]
+pub struct Tally {
+    pub running: u32,
+    pub completed: u32,
+    pub failed: u32,
+    pub cancelled: u32,
+    pub interrupted: u32,
+}
+
+impl Tally {
+    pub(super) fn count(&mut self, state: AgentState) -> &mut u32 {
+        match state {
+            AgentState::Running => &mut self.running,
+            AgentState::Completed => &mut self.completed,
+            AgentState::Failed => &mut self.failed,
+            AgentState::Cancelled => &mut self.cancelled,
+            AgentState::Interrupted => &mut self.interrupted,
+        }
+    }
+
+    pub(super) fn move_to(&mut self, state: AgentState) {
+        self.running = self.running.saturating_sub(1);
+        *self.count(state) += 1;
+    }
+}
+
+/// The run as a whole. Times are those of its events, in milliseconds since 1970; session records have none.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(tsify::Tsify))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct RunHead {
+    /// The run's id, once something was told of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<Arc<str>>,
+    /// The workflow's name, once the run has started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// What the script says it is. Session records know the name alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Arc<Meta>>,
+    /// How far it is.
+    pub state: RunState,
+    /// When it began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub began: Option<u64>,
+    /// When it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<u64>,
+    /// When the last thing that is known happened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<u64>,
+    /// The phase the script is in, by its index.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub current_phase: Option<u32>,
+    /// Its agents.
+    pub agents: Tally,
+    /// The most agents that ran at once.
+    pub peak: u32,
+    /// `agent()` calls that were accepted, known at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agents_started: Option<u32>,
+    /// Why it did not complete.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<WorkflowError>,
+    /// The agents that could not start or ended without success, known with the result.
+    #[serde(default)]
+    pub failures: Vec<AgentFailure>,
+    /// What was put right or ignored on the way, known with the result.
+    #[serde(default)]
+    pub warnings: Vec<String>,
+    /// Whether the result was told.
+    #[serde(default)]
+    pub has_result: bool,
+    /// How many lines it has logged.
+    pub logged: u32,
+    /// How many of them, the oldest, are no longer kept.
+    pub forgotten_logs: u32,
+    /// How many events were never told.
+    pub missing_events: u64,
+}
+
+/// A phase that has started: the script entered it, or an agent of it started. One that is only planned is in
+/// [`Meta::phases`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(tsify::Tsify))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct PhaseView {
+    /// Its place, in the order in which they started, from 0.
+    pub index: u32,
+    /// Its title. No phase is not the same as a phase with an empty title.
+    pub title: Arc<str>,
+    /// When it started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub began: Option<u64>,
+    /// When it was last seen to be left, or one of its agents to end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<u64>,
+    /// Whether the script is in it, or an agent of it runs.
+    pub active: bool,
+    /// Its agents.
+    pub agents: Tally,
+    #[serde(skip)]
+    pub(super) changed: u64,
+}
+
+/// An agent that has started.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(tsify::Tsify))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct AgentView {
+    /// Its place, in the order in which they started, from 0.
+    pub index: u32,
+    /// The number of its `agent()` call in the run, from 1.
+    pub seq: u64,
+    /// What people call it. Labels may repeat.
+    pub label: String,
+    /// Its phase by its index, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<u32>,
+    /// The provider's name for it.
+    pub child_id: String,
+    /// How far it is.
+    pub state: AgentState,
+    /// When it began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub began: Option<u64>,
+    /// When it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<u64>,
+    /// Why it did not succeed, known with the result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    #[serde(skip)]
+    pub(super) changed: u64,
+}
+
+/// A line that the script logged.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(tsify::Tsify))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct LogView {
+    /// Its number among the run's logs, from 1.
+    pub number: u32,
+    /// When it was logged.
+    pub at: u64,
+    /// What it says; cut after 16 KiB.
+    pub message: Arc<str>,
+    /// The phase the script was in, by its index.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<u32>,
+    #[serde(skip)]
+    pub(super) changed: u64,
+}
+
+/// What is new in a view since it was last looked at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(tsify::Tsify))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ViewChanges {
+    /// What to ask with next time.
+    pub revision: u64,
+    /// The run, always whole.
+    pub run: RunHead,
+    /// The phases that are new or have changed.
+    pub phases: Vec<PhaseView>,
+    /// The agents that are new or have changed.
+    pub agents: Vec<AgentView>,
+    /// The logs that are new.
+    pub logs: Vec<LogView>,
+}

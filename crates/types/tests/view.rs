@@ -1,0 +1,333 @@
+//! The fold of a run, whatever it is told in whatever order.
+
+use std::sync::Arc;
+
+use fanfold_types::{
+    Agent, AgentFailure, AgentOutcome, AgentState, EndedAgent, ErrorCode, Event, EventKind, Line, Meta,
+    ResultLine, RunEnd, RunResult, RunState, RunView, SessionRecord, StopReason,
+};
+use proptest::prelude::*;
+
+/// A run that is being written down.
+struct Script {
+    events: Vec<Event>,
+    at: u64,
+    agents: Vec<(Arc<Agent>, bool)>,
+}
+
+impl Script {
+    fn new() -> Self {
+        let mut script = Self { events: Vec::new(), at: 1_000, agents: Vec::new() };
+        script.push(EventKind::Start { meta: Arc::new(Meta::new("demo", "a run")) });
+        script
+    }
+
+    fn push(&mut self, kind: EventKind) -> &mut Self {
+        let n = self.events.len() as u64 + 1;
+        self.events.push(Event { kind, id: "run-1".into(), n, at: self.at });
+        self
+    }
+
+    fn phase(&mut self, title: &str) -> &mut Self {
+        self.push(EventKind::Phase { title: title.into() })
+    }
+
+    fn log(&mut self, message: &str) -> &mut Self {
+        self.push(EventKind::Log { message: message.into() })
+    }
+
+    fn starts(&mut self, phase: Option<&str>) -> &mut Self {
+        let seq = self.agents.len() as u32 + 1;
+        let agent = Arc::new(Agent {
+            seq,
+            label: format!("agent {seq}"),
+            phase: phase.map(Into::into),
+            child_id: format!("child-{seq}"),
+        });
+        self.agents.push((agent.clone(), true));
+        self.push(EventKind::AgentStart { agent })
+    }
+
+    fn ends(&mut self, index: usize, outcome: AgentOutcome) -> &mut Self {
+        let (agent, running) = &mut self.agents[index];
+        *running = false;
+        let agent = EndedAgent { agent: agent.clone(), outcome };
+        self.push(EventKind::AgentEnd { agent })
+    }
+
+    fn end(&mut self, stop_reason: StopReason) -> &mut Self {
+        for index in 0..self.agents.len() {
+            if self.agents[index].1 {
+                self.ends(index, AgentOutcome::Cancelled);
+            }
+        }
+        let agents_started = self.agents.len() as u32;
+        let error =
+            (stop_reason == StopReason::Error).then(|| ErrorCode::Deadlock.error("nothing in flight"));
+        self.push(EventKind::End { result: RunEnd { stop_reason, error, agents_started } })
+    }
+
+    fn at(&mut self, at: u64) -> &mut Self {
+        self.at = at;
+        self
+    }
+
+    fn view(&self) -> RunView {
+        fold(&self.events)
+    }
+}
+
+fn fold<'a>(events: impl IntoIterator<Item = &'a Event>) -> RunView {
+    let mut view = RunView::default();
+    for event in events {
+        view.event(event);
+    }
+    view
+}
+
+fn result(failures: Vec<AgentFailure>) -> ResultLine {
+    let mut result = RunResult::new(StopReason::Completed, None);
+    result.failures = failures;
+    ResultLine::new("run-1", "demo", &result, 100)
+}
+
+/// Legal logs, of a run that ended or did not.
+fn logs() -> impl Strategy<Value = Vec<Event>> {
+    let step = (0..6u8, 0..5usize, 0..50u64);
+    (proptest::collection::vec(step, 0..60), any::<bool>()).prop_map(|(steps, ended)| {
+        const PHASES: [Option<&str>; 5] = [None, Some(""), Some("Plan"), Some("Work"), Some("Judge")];
+        const OUTCOMES: [AgentOutcome; 3] =
+            [AgentOutcome::Completed, AgentOutcome::Failed, AgentOutcome::Cancelled];
+        let mut script = Script::new();
+        for (step, choice, pause) in steps {
+            let at = script.at + pause;
+            script.at(at);
+            let running = script.agents.iter().position(|(_, running)| *running);
+            match (step, running) {
+                (0, _) => script.phase(PHASES[choice].unwrap_or("Other")),
+                (1, _) => script.log("line"),
+                (2 | 3, Some(index)) => script.ends(index, OUTCOMES[choice % 3]),
+                _ => script.starts(PHASES[choice]),
+            };
+        }
+        if ended {
+            script.end(StopReason::Completed);
+        }
+        script.events
+    })
+}
+
+proptest! {
+    /// Live appends, a prefix and the rest, a reader that starts over, a network that shuffles: one view.
+    #[test]
+    fn the_view_depends_on_what_was_told_and_not_on_the_order(
+        (log, shuffled) in logs().prop_flat_map(|log| (Just(log.clone()), Just(log).prop_shuffle())),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let whole = fold(&log);
+        prop_assert_eq!(&fold(&shuffled), &whole);
+        let (prefix, rest) = log.split_at(cut.index(log.len()));
+        let mut resumed = fold(prefix);
+        rest.iter().for_each(|event| { resumed.event(event); });
+        prop_assert_eq!(&resumed, &whole);
+        // A reader that lost its place tells everything again.
+        let again = fold(prefix.iter().chain(&log).chain(rest));
+        prop_assert_eq!(&again, &whole);
+        // What was seen in between adds up to the whole.
+        let mut early = fold(prefix);
+        let seen = early.since(0);
+        rest.iter().for_each(|event| { early.event(event); });
+        let news = early.since(seen.revision);
+        let mut agents = seen.agents;
+        for agent in news.agents {
+            match agents.get_mut(agent.index as usize) {
+                Some(old) => *old = agent,
+                None => agents.push(agent),
+            }
+        }
+        prop_assert_eq!(&agents[..], whole.agents());
+        prop_assert_eq!(seen.logs.len() + news.logs.len(), whole.logs().len());
+        prop_assert_eq!(&news.run, whole.run());
+    }
+
+    /// Records tell less, but nothing else.
+    #[test]
+    fn session_records_give_the_same_run_without_times(log in logs()) {
+        let mut by_records = RunView::default();
+        for record in log.iter().filter_map(SessionRecord::of_event) {
+            by_records.record(&record);
+        }
+        let by_events = fold(&log);
+        prop_assert_eq!(by_records.run().state, by_events.run().state);
+        prop_assert_eq!(by_records.run().agents, by_events.run().agents);
+        prop_assert_eq!(by_records.run().peak, by_events.run().peak);
+        let agents = |view: &RunView| -> Vec<_> {
+            let phase = |index: Option<u32>| index.map(|index| view.phases()[index as usize].title.clone());
+            view.agents().iter().map(|agent| (agent.seq, phase(agent.phase), agent.state)).collect()
+        };
+        prop_assert_eq!(agents(&by_records), agents(&by_events));
+    }
+
+    #[test]
+    fn lines_survive_being_written_and_read(log in logs()) {
+        let mut view = RunView::default();
+        for event in &log {
+            let line = Line::parse(&serde_json::to_string(event).unwrap()).unwrap();
+            prop_assert!(view.line(&line));
+        }
+        prop_assert_eq!(view, fold(&log));
+    }
+
+    #[test]
+    fn no_line_is_too_strange(line in "\\PC{0,80}") {
+        if let Ok(line) = Line::parse(&line) {
+            RunView::default().line(&line);
+        }
+    }
+}
+
+#[test]
+fn a_phase_that_is_only_planned_is_not_an_empty_one() {
+    let mut script = Script::new();
+    script.phase("Entered").starts(Some("")).starts(None);
+    let view = script.view();
+    let phases: Vec<_> =
+        view.phases().iter().map(|phase| (&*phase.title, phase.agents.running, phase.active)).collect();
+    assert_eq!(phases, [("Entered", 0, true), ("", 1, true)]);
+    assert_eq!(view.agents()[1].phase, None);
+}
+
+#[test]
+fn a_phase_lasts_until_its_last_agent_ends() {
+    let mut script = Script::new();
+    script.phase("A").starts(Some("A")).at(2_000).phase("B");
+    assert!(script.view().phases()[0].active);
+    script.at(3_000).ends(0, AgentOutcome::Failed);
+    let view = script.view();
+    assert_eq!((view.phases()[0].active, view.phases()[0].ended), (false, Some(3_000)));
+    assert_eq!(view.run().current_phase, Some(1));
+}
+
+#[test]
+fn a_log_without_an_end_was_interrupted_once_it_is_over() {
+    let mut script = Script::new();
+    script.starts(None).starts(None).ends(0, AgentOutcome::Completed);
+    let mut view = script.view();
+    assert_eq!(view.run().state, RunState::Running);
+    view.close();
+    assert_eq!(view.run().state, RunState::Interrupted);
+    let states: Vec<_> = view.agents().iter().map(|agent| agent.state).collect();
+    assert_eq!(states, [AgentState::Completed, AgentState::Interrupted]);
+    assert_eq!((view.run().agents.running, view.run().agents.interrupted), (0, 1));
+}
+
+#[test]
+fn a_log_with_a_hole_shows_what_is_left_once_it_is_over() {
+    let mut script = Script::new();
+    script.starts(None).log("lost").log("kept").end(StopReason::Completed);
+    let mut view = fold(script.events.iter().filter(|event| event.n != 3));
+    assert_eq!((view.run().state, view.logs().len()), (RunState::Running, 0));
+    view.close();
+    assert_eq!((view.run().state, view.run().missing_events), (RunState::Completed, 1));
+    assert_eq!(view.logs().next().map(|log| &*log.message), Some("kept"));
+}
+
+#[test]
+fn records_before_their_run_start_wait_for_it() {
+    let mut script = Script::new();
+    script.starts(Some("A")).ends(0, AgentOutcome::Completed);
+    let records: Vec<_> = script.events.iter().filter_map(SessionRecord::of_event).collect();
+    let mut view = RunView::default();
+    for record in &records[1..] {
+        assert!(view.record(record));
+    }
+    assert_eq!((view.run().state, view.agents().len()), (RunState::Waiting, 0));
+    view.record(&records[0]);
+    assert_eq!(view.run().state, RunState::Running);
+    assert_eq!(view.agents()[0].state, AgentState::Completed);
+}
+
+#[test]
+fn a_view_is_of_one_run() {
+    let mut script = Script::new();
+    script.log("mine");
+    let mut view = script.view();
+    let before = view.clone();
+    let other = Event { id: "run-2".into(), n: 3, ..script.events[1].clone() };
+    assert!(!view.event(&other));
+    assert_eq!(view, before);
+}
+
+#[test]
+fn the_result_says_why_agents_failed_whenever_it_comes() {
+    let mut script = Script::new();
+    script.starts(None).ends(0, AgentOutcome::Failed).end(StopReason::Completed);
+    let failures = vec![AgentFailure { seq: 1, label: "agent 1".into(), reason: "no answer".into() }];
+    let mut late = script.view();
+    assert!(late.result(&result(failures.clone())));
+    let mut early = RunView::default();
+    early.result(&result(failures));
+    script.events.iter().for_each(|event| assert!(early.event(event)));
+    for view in [late, early] {
+        assert_eq!(view.agents()[0].reason.as_deref(), Some("no answer"));
+        assert_eq!(view.run().state, RunState::Completed);
+        assert_eq!(view.run().failures.len(), 1);
+    }
+}
+
+#[test]
+fn a_run_that_could_not_start_is_an_error() {
+    let mut view = RunView::default();
+    view.result(&ResultLine::refused(&ErrorCode::ScriptParse.error("unexpected token")));
+    assert_eq!(view.run().state, RunState::Error);
+    assert_eq!(view.run().error.as_ref().and_then(|error| error.code), Some(ErrorCode::ScriptParse));
+}
+
+#[test]
+fn logs_are_bounded_and_say_how_many_are_gone() {
+    let mut script = Script::new();
+    for _ in 0..2_010 {
+        script.log("line");
+    }
+    let view = script.view();
+    assert_eq!((view.logs().len(), view.run().logged, view.run().forgotten_logs), (2_000, 2_010, 10));
+    let long = "é".repeat(20_000);
+    let mut script = Script::new();
+    for _ in 0..100 {
+        script.log(&long);
+    }
+    let view = script.view();
+    let bytes: usize = view.logs().map(|log| log.message.len()).sum();
+    assert!(bytes <= 1 << 20, "{bytes} bytes are kept");
+    assert!(view.logs().all(|log| log.message.ends_with("é…")));
+}
+
+#[test]
+fn events_that_a_later_version_tells_hold_nothing_up() {
+    let mut script = Script::new();
+    let start = serde_json::to_string(&script.events[0]).unwrap();
+    script.log("a").log("after");
+    let later = r#"{"type": "workflow/weather", "id": "run-1", "n": 2, "at": 5, "sun": true}"#;
+    let last = serde_json::to_string(&script.events[2]).unwrap();
+    let mut view = RunView::default();
+    for line in [last.as_str(), later, &start] {
+        assert!(view.line(&Line::parse(line).unwrap()));
+    }
+    assert_eq!(view.logs().next().map(|log| &*log.message), Some("after"));
+}
+
+#[test]
+fn lines_of_others_are_nobodys_fault_and_torn_ones_are() {
+    for other in [r#"{"type": "message", "text": "hi"}"#, "{}", r#"{"type": 5}"#] {
+        assert!(matches!(Line::parse(other), Ok(Line::Other)), "{other}");
+    }
+    for torn in ["", "[]", r#"{"type": "workflow/log", "id": "r""#, r#"{"type": "workflow/log", "id": "r"}"#]
+    {
+        assert!(Line::parse(torn).is_err(), "{torn}");
+    }
+    let deep = format!(
+        r#"{{"type": "workflow/log", "id": "r", "n": 1, "at": 1, "message": "m", "x": {}}}"#,
+        "[".repeat(100_000)
+    );
+    assert!(Line::parse(&deep).is_err());
+}
