@@ -1,7 +1,7 @@
 //! Runs scripts for a long time, good and bad ones mixed, and fails if anything is lost or grows.
 //!
-//!     cargo run --release -p fanfold-benches --bin soak            # 100,000 short runs, then 2,000 at once for 5 minutes
-//!     cargo run --release -p fanfold-benches --bin soak -- --short 10000 --live 500 --seconds 30
+//!     cargo run --release --bin soak            # 100,000 short runs, then 2,000 at once for 5 minutes
+//!     cargo run --release --bin soak -- --short 10000 --live 500 --seconds 30
 //!
 //! Each run's value or error, the number of its failures, and its events (numbered, paired, one end) are compared
 //! with what they must be; so is the memory of the process at the end with that after a warm-up.
@@ -142,15 +142,20 @@ const BAD: &[Kind] = &[
 /// One run in so many is a bad one.
 const BAD_EVERY: u64 = 100;
 
+/// The kind of run number `n`, when that is a bad one.
+fn bad(n: u64) -> Option<&'static Kind> {
+    n.is_multiple_of(BAD_EVERY).then(|| &BAD[(n / BAD_EVERY) as usize % BAD.len()])
+}
+
+/// One live run in so many is a short one of a good kind, failures and cancellations among them.
+const SHORT_EVERY: u64 = 4;
+
 async fn short_runs(engine: &Engine, count: u64) -> Result<()> {
     let (done, began) = (AtomicU64::new(0), Instant::now());
     let warm_up = (count / 10).max(1);
     let baseline = AtomicU64::new(0);
     let runs = (0..count).map(|n| {
-        let kind = match n % BAD_EVERY {
-            0 => &BAD[(n / BAD_EVERY) as usize % BAD.len()],
-            _ => &GOOD[n as usize % GOOD.len()],
-        };
+        let kind = bad(n).unwrap_or(&GOOD[n as usize % GOOD.len()]);
         let (done, baseline) = (&done, &baseline);
         async move {
             run(engine, kind).await.with_context(|| format!("run {n}: {}", kind.script))?;
@@ -174,12 +179,12 @@ async fn short_runs(engine: &Engine, count: u64) -> Result<()> {
 }
 
 async fn live_runs(engine: &Engine, live: u64, time: Duration) -> Result<()> {
-    const SCRIPT: Kind = kind(
+    const LIVE: Kind = kind(
         "let n = 0; for (let i = 0; i < 20; i++) { n += (await agent('sleep:' + (200 + i))).length } return n",
         Outcome::Value("100"),
         0,
     );
-    let (ended, began) = (AtomicU64::new(0), Instant::now());
+    let (started, ended, began) = (AtomicU64::new(1), AtomicU64::new(0), Instant::now());
     let watch = async {
         // Until every run has been replaced once.
         tokio::time::sleep((time / 4).min(Duration::from_secs(15))).await;
@@ -195,7 +200,10 @@ async fn live_runs(engine: &Engine, live: u64, time: Duration) -> Result<()> {
     };
     let chains = (0..live).map(|_| async {
         while began.elapsed() < time {
-            run(engine, &SCRIPT).await?;
+            let n = started.fetch_add(1, Ordering::Relaxed);
+            let short = n.is_multiple_of(SHORT_EVERY).then(|| &GOOD[(n / SHORT_EVERY) as usize % GOOD.len()]);
+            let kind = bad(n).or(short).unwrap_or(&LIVE);
+            run(engine, kind).await.with_context(|| format!("live run {n}: {}", kind.script))?;
             ended.fetch_add(1, Ordering::Relaxed);
         }
         Ok::<(), anyhow::Error>(())
