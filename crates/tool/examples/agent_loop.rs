@@ -1,6 +1,6 @@
 //! An agent loop that has the workflow tools: what a host does with them, from the system prompt to the last answer.
 //!
-//! The model is a script of its own, so that this runs offline: `cargo run -p fanfold-tool --example agent_loop`. A
+//! The model is a script of its own, so that this runs offline: `cargo run --example agent_loop`. A
 //! real loop sends the same definitions and messages to a model API and gets the same calls back.
 
 use std::error::Error;
