@@ -287,7 +287,8 @@ impl WorkflowTool {
         let arguments = self.read(kind, WorkflowArguments::read(arguments))?;
         let mut ticket = self.runs.as_ref().map(Runs::admit).transpose()?;
         if let Some(ticket) = &ticket {
-            call = call.observe(ticket.observer());
+            // First, so that whoever else is told of an event finds it in the status.
+            call.observers.insert(0, Box::new(ticket.observer()));
         }
         let launched = launch(&self.engine, arguments, call).await?;
         if let Some(ticket) = &mut ticket {
@@ -314,8 +315,8 @@ fn tell(agent: &dyn CallingAgent, notice: &Notice) {
     let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| agent.run_ended(notice)));
 }
 
-/// JSON up to this size is gone through at once, on whatever thread it is: about a millisecond's work.
-const SMALL_BYTES: usize = 256 << 10;
+/// JSON up to this size is gone through at once, on whatever thread it is: less than a millisecond's work.
+const SMALL_BYTES: usize = 64 << 10;
 
 /// Does work on JSON of this size where it holds no other task up.
 async fn off_thread<T: Send + 'static>(
