@@ -64,11 +64,12 @@ async fn run(case: &Case) -> Observed {
         events,
         requests: scripted.requests().iter().map(asked).collect(),
         sees_failed_starts: true,
+        records: None,
     }
 }
 
 /// A request without what is told in events.
-fn asked(request: &fanfold::AgentRequest) -> Value {
+pub(crate) fn asked(request: &fanfold::AgentRequest) -> Value {
     let mut asked = serde_json::to_value(request).expect("requests serialise");
     for name in ["label", "phase"] {
         asked.as_object_mut().expect("an object").shift_remove(name);

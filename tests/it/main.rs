@@ -6,3 +6,4 @@ mod forgery;
 mod hostile;
 mod messages;
 mod support;
+mod tool;

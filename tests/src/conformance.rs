@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use fanfold::{Event, EventKind, RunResult, StopReason, WorkflowError};
+use fanfold::{Event, EventKind, RecordChecker, RunResult, SessionRecord, StopReason, WorkflowError};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -58,9 +58,7 @@ pub struct Expect {
     path: Option<String>,
     thrown: Option<String>,
     events: Option<Vec<(String, Value)>>,
-    /// Compared where runs are recorded in a session.
-    #[serde(rename = "records")]
-    _records: Option<Value>,
+    records: Option<Vec<(String, Value)>>,
     requests: Option<Vec<Value>>,
     peak_concurrency: Option<usize>,
 }
@@ -83,6 +81,8 @@ pub struct Observed {
     pub requests: Vec<Value>,
     /// Whether `requests` holds the agents that could not start.
     pub sees_failed_starts: bool,
+    /// The session's records, where runs are recorded.
+    pub records: Option<Vec<SessionRecord>>,
 }
 
 /// All cases.
@@ -135,6 +135,9 @@ impl Expect {
         }
         if let Some(events) = &self.events {
             compare_events(events, &observed.events)?;
+        }
+        if let (Some(expected), Some(records)) = (&self.records, &observed.records) {
+            compare_records(expected, records)?;
         }
         if let Some(requests) = &self.requests {
             let failed_start =
@@ -198,12 +201,6 @@ fn compare_events(expected: &[(String, Value)], events: &[Event]) -> Result<(), 
         events.iter().filter(|(name, _)| name == "phase" || name == "log").cloned().collect()
     };
     same("phases and logs", &narration(expected), &narration(&got))?;
-    let sorted = |events: &[(String, Value)]| {
-        let mut all: Vec<String> =
-            events.iter().map(|(name, data)| format!("{name} {}", canonical(data))).collect();
-        all.sort();
-        all
-    };
     same("events", &sorted(expected), &sorted(&got))?;
     for (i, (name, ended)) in got.iter().enumerate() {
         let starts = |(name, data): &(String, Value)| name == "agent-start" && data["seq"] == ended["seq"];
@@ -212,6 +209,36 @@ fn compare_events(expected: &[(String, Value)], events: &[Event]) -> Result<(), 
         }
     }
     Ok(())
+}
+
+/// First and last record in their places, each agent's start before its end; otherwise any order.
+fn compare_records(expected: &[(String, Value)], records: &[SessionRecord]) -> Result<(), String> {
+    let mut checker = RecordChecker::default();
+    for record in records {
+        checker.check(record).map_err(|fault| format!("records: {fault}"))?;
+    }
+    let got: Vec<(String, Value)> = records.iter().map(short_record).collect();
+    same("first record", &expected.first(), &got.first())?;
+    same("last record", &expected.last(), &got.last())?;
+    same("records", &sorted(expected), &sorted(&got))
+}
+
+/// Named data in some order of its own.
+fn sorted(named: &[(String, Value)]) -> Vec<String> {
+    let mut all: Vec<String> =
+        named.iter().map(|(name, data)| format!("{name} {}", canonical(data))).collect();
+    all.sort();
+    all
+}
+
+/// A record as the case file writes it: without the run's id.
+fn short_record(record: &SessionRecord) -> (String, Value) {
+    let mut wire = json!(record);
+    let mut payload = wire["payload"].take();
+    if let Value::Object(fields) = &mut payload {
+        fields.remove("runId");
+    }
+    (wire["type"].as_str().unwrap_or_default().to_owned(), payload)
 }
 
 /// An event as the case file writes it.

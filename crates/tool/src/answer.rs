@@ -254,10 +254,14 @@ pub(crate) fn failures_text(failures: &[AgentFailure]) -> String {
 
 /// The first line of a text, at most `chars` characters.
 pub(crate) fn line(text: &str, chars: usize) -> String {
-    let line = text.lines().next().unwrap_or_default();
-    match line.char_indices().nth(chars) {
-        None => line.to_owned(),
-        Some((end, _)) => format!("{}…", &line[..end]),
+    short(text.lines().next().unwrap_or_default(), chars)
+}
+
+/// A text, cut after `chars` characters.
+pub(crate) fn short(text: &str, chars: usize) -> String {
+    match text.char_indices().nth(chars) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}…", &text[..end]),
     }
 }
 

@@ -17,7 +17,7 @@ pub(crate) struct WorkflowArguments {
     /// The plain JavaScript body of an async function: top-level `await`, ends with `return <json>`.
     pub(crate) script: String,
     /// The script's global `args`, exactly as given. Put data here and not into the text of the script.
-    #[schemars(with = "Option<Map<String, Value>>", extend("type" = "object"))]
+    #[schemars(with = "Option<Map<String, Value>>")]
     pub(crate) args: Option<Value>,
 }
 
@@ -73,7 +73,7 @@ pub(crate) struct ResultArguments {
     #[schemars(default)]
     pub(crate) offset: u64,
     /// At most so many characters. Default, and most that are given at once: what one answer may hold.
-    #[schemars(range(min = 1), extend("type" = "integer"))]
+    #[schemars(range(min = 1))]
     pub(crate) max_chars: Option<u64>,
     /// How long to wait for a run that has not ended yet, in milliseconds. Default 0: the answer comes at once.
     #[schemars(default, range(max = MAX_WAIT_MS))]

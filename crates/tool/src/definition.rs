@@ -1,8 +1,9 @@
 //! What a host tells the model of the tools: names, descriptions, schemas, guidance.
 
 use fanfold::Limits;
-use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
+use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -191,11 +192,35 @@ fn schema<T: JsonSchema>() -> Value {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
     });
+    let settings = settings.with_transform(RecursiveTransform(plain));
     let mut schema = settings.into_generator().into_root_schema_for::<T>();
     // Rust's name for the type and what is said of it in Rust are no help to a model.
     schema.remove("title");
     schema.remove("description");
     schema.to_value()
+}
+
+/// Leaves out what Rust's types say and JSON does not: here a missing value is always left out and never `null`, and
+/// the width of integers is of no interest.
+fn plain(schema: &mut Schema) {
+    schema.remove("format");
+    if let Some(Value::Array(types)) = schema.get_mut("type") {
+        types.retain(|name| name != "null");
+        if let [name] = &types[..] {
+            let name = name.clone();
+            schema.insert("type".to_owned(), name);
+        }
+    }
+    let Some(Value::Array(branches)) = schema.get_mut("anyOf") else { return };
+    branches.retain(|branch| branch["type"] != "null");
+    if let [Value::Object(branch)] = &mut branches[..] {
+        let branch = std::mem::take(branch);
+        schema.remove("anyOf");
+        for (keyword, value) in branch {
+            // What is said of the field goes before what is said of its type.
+            schema.ensure_object().entry(keyword).or_insert(value);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -259,7 +284,9 @@ mod tests {
             let Definition { name, input_schema, output_schema, .. } = definition(kind);
             for schema in [&input_schema, &output_schema] {
                 assert_eq!(schema["type"], "object", "{name}: {schema:#}");
-                assert!(!schema.to_string().contains("$ref"), "{name}: {schema:#}");
+                for word in ["$ref", "\"null\"", "\"format\"", "\"default\":null"] {
+                    assert!(!schema.to_string().contains(word), "{word} in {name}: {schema:#}");
+                }
             }
             assert_eq!(input_schema["additionalProperties"], false, "{name}: {input_schema:#}");
         }

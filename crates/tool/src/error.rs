@@ -57,8 +57,8 @@ pub enum ToolError {
     /// The host is shutting down.
     #[error("the host is shutting down and starts no further workflow")]
     ShutDown,
-    /// The call was cancelled while it waited; the run that it asked about goes on.
-    #[error("the call was cancelled; run {run_id} goes on")]
+    /// The call was cancelled while it waited for the end of a run. That alone does not stop the run.
+    #[error("the call was cancelled while it waited for the end of run {run_id}")]
     CallCancelled {
         /// The run.
         run_id: String,

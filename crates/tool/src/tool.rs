@@ -287,7 +287,8 @@ impl WorkflowTool {
         let arguments = self.read(kind, WorkflowArguments::read(arguments))?;
         let mut ticket = self.runs.as_ref().map(Runs::admit).transpose()?;
         if let Some(ticket) = &ticket {
-            call = call.observe(ticket.observer());
+            // First, so that whoever else is told of an event finds it in the status.
+            call.observers.insert(0, Box::new(ticket.observer()));
         }
         let launched = launch(&self.engine, arguments, call).await?;
         if let Some(ticket) = &mut ticket {

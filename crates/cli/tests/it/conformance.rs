@@ -63,6 +63,7 @@ fn observe(case: &Case) -> Observed {
         events: lines.into_iter().map(event).collect(),
         requests,
         sees_failed_starts: false,
+        records: None,
     }
 }
 

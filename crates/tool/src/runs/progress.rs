@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use fanfold::{Agent, AgentOutcome, Event, EventKind};
 
-use crate::answer::{AgentCounts, EventLine, PhaseStatus, line};
+use crate::answer::{AgentCounts, EventLine, PhaseStatus, line, short};
 
 /// Most phases that are counted apart.
 const MAX_PHASES: usize = 50;
@@ -15,6 +15,9 @@ const MAX_EVENTS: usize = 10;
 
 /// Longest text of an event, in characters.
 const EVENT_CHARS: usize = 200;
+
+/// Longest title of a phase, in characters: the same as in the engine's events.
+const TITLE_CHARS: usize = 200;
 
 /// What is known of a run so far.
 #[derive(Debug)]
@@ -43,8 +46,8 @@ impl Progress {
     pub(super) fn take(&mut self, event: &Event, now: Duration) {
         let text = match &event.kind {
             EventKind::Start { meta } => {
-                for phase in meta.phases.iter().flatten() {
-                    self.counts(&phase.title);
+                for phase in meta.phases.iter().flatten().take(MAX_PHASES) {
+                    self.counts(&short(&phase.title, TITLE_CHARS));
                 }
                 "the run started".to_owned()
             }
