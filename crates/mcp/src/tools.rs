@@ -7,6 +7,7 @@ use fanfold::AgentFailure;
 use fanfold_tool::{Definition, RunState, ToolKind, WorkflowTool};
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -59,17 +60,42 @@ fn describe(definition: Definition) -> Tool {
     };
     let tool =
         Tool::new(name, description, object(input_schema)).with_title(title).with_annotations(annotations);
-    match kind {
-        ToolKind::Workflow => tool.with_output_schema::<WorkflowValue>(),
-        _ => tool.with_raw_output_schema(object(output_schema)),
-    }
+    tool.with_raw_output_schema(object(match kind {
+        ToolKind::Workflow => schema_of_workflow_value(),
+        _ => output_schema,
+    }))
 }
 
-fn object(schema: Value) -> Arc<JsonObject> {
+fn object(mut schema: Value) -> Arc<JsonObject> {
+    drop_formats(&mut schema);
     match schema {
         Value::Object(schema) => Arc::new(schema),
         _ => Arc::default(),
     }
+}
+
+/// Leaves out what the widths of Rust's numbers are: clients complain of formats that they do not know.
+fn drop_formats(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            let number =
+                |format: &Value| format.as_str().is_some_and(|it| it.contains("int") || it == "double");
+            if fields.get("format").is_some_and(number) {
+                fields.remove("format");
+            }
+            fields.values_mut().for_each(drop_formats);
+        }
+        Value::Array(values) => values.iter_mut().for_each(drop_formats),
+        _ => {}
+    }
+}
+
+fn schema_of_workflow_value() -> Value {
+    let settings = SchemaSettings::draft2020_12().for_serialize().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    settings.into_generator().into_root_schema_for::<WorkflowValue>().to_value()
 }
 
 /// What a call of the workflow tool gives.
@@ -94,7 +120,6 @@ pub(crate) struct WorkflowValue {
     pub(crate) next_offset: Option<u64>,
     /// The agents that could not start or ended without success, if any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(default)]
     pub(crate) failures: Vec<AgentFailure>,
     /// What must be known of the agents that gave the answers.
     #[serde(skip_serializing_if = "Option::is_none")]

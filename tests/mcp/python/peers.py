@@ -57,16 +57,19 @@ async def http_transport(url):
 
 @asynccontextmanager
 async def connect(transport, mode, args=("--agents", "scripted"), cwd=None, **options):
-    """A client of a server of its own."""
+    """A client of a server of its own, which speaks this version of the protocol."""
+    options["mode"] = "legacy" if mode == "legacy" else "auto"
     if transport == "stdio":
         parameters = StdioServerParameters(command=BINARY, args=["mcp", *args], env=ENVIRONMENT, cwd=cwd)
         quiet = open(os.devnull, "w")
         with quiet:
-            async with Client(stdio_client(parameters, errlog=quiet), mode=mode, **options) as client:
+            async with Client(stdio_client(parameters, errlog=quiet), **options) as client:
+                assert client.protocol_version == ("2025-11-25" if mode == "legacy" else mode)
                 yield client
     else:
         async with serve(args, cwd) as (_, url):
-            async with Client(http_transport(url), mode=mode, **options) as client:
+            async with Client(http_transport(url), **options) as client:
+                assert client.protocol_version == ("2025-11-25" if mode == "legacy" else mode)
                 yield client
 
 

@@ -35,10 +35,8 @@ def mode(request):
 
 
 async def sample(context, params):
-    [block] = params.messages[0].content_as_list if hasattr(params.messages[0], "content_as_list") else [params.messages[0].content]
-    return types.CreateMessageResult(
-        model="test-model", role="assistant", content=types.TextContent(type="text", text=f"sampled:{block.text}")
-    )
+    answer = types.TextContent(type="text", text=f"sampled:{params.messages[0].content.text}")
+    return types.CreateMessageResult(model="test-model", role="assistant", content=answer)
 
 
 async def test_lists_five_tools_that_say_what_they_take_and_give(transport, mode):

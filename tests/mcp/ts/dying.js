@@ -7,7 +7,7 @@ const { client, stdio, http, call } = CLIENTS[clientName]({})
 const { PATH, HOME } = process.env
 const transport = url
   ? http(new URL(url), { requestInit: { headers: { Authorization: `Bearer ${TOKEN}` } } })
-  : stdio({ command: BINARY, args: ["mcp", ...args, "--limits", '{"maxConcurrentAgents": 4}'], env: { PATH, HOME } })
+  : stdio({ command: BINARY, args: ["mcp", ...args], env: { PATH, HOME } })
 await client.connect(transport)
 const workflow = { meta: { name: "hang", description: "hangs" }, script: "return await agent('hang')" }
 await call({ name: "workflow_start", arguments: workflow })

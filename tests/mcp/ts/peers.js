@@ -121,5 +121,5 @@ let last = 0
 export function hangingAgent() {
   last += 1
   const seconds = `${100000 + process.pid}.${last}`
-  return { word: seconds, args: ["--agent-command", `sleep ${seconds}`] }
+  return { word: seconds, args: ["--agent-command", `sleep ${seconds}`, "--limits", '{"maxConcurrentAgents": 4}'] }
 }

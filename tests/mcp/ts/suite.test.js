@@ -182,8 +182,7 @@ for (const clientName of Object.keys(CLIENTS)) {
           if (result.isError) throw new Error(textOf(result))
         })
         await peer.call({ ...workflow("return await agent('hang')"), name: "workflow_start" })
-        // The slots of two agents, unless the machine has few processors.
-        await until(() => processesWith(word).length >= 1)
+        await until(() => processesWith(word).length === 2)
         process.kill(peer.pid, "SIGTERM")
         await until(() => processesWith(word).length === 0)
         await calling
