@@ -137,13 +137,10 @@ pub struct RunHead {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<WorkflowError>,
     /// The agents that could not start or ended without success, known with the result.
-    #[serde(default)]
     pub failures: Vec<AgentFailure>,
     /// What was put right or ignored on the way, known with the result.
-    #[serde(default)]
     pub warnings: Vec<String>,
     /// Whether the result was told.
-    #[serde(default)]
     pub has_result: bool,
     /// How many lines it has logged.
     pub logged: u32,
