@@ -228,20 +228,7 @@ export interface Tally {
  * exactly one `workflow/agent-end`, before `workflow/end`. Numbers are consecutive from 1, so a reader that
  * comes late or again knows what it missed.
  */
-export interface Event extends EventKind {
-    /**
-     * The run's id.
-     */
-    id: string;
-    /**
-     * The event's number in its run, from 1.
-     */
-    n: number;
-    /**
-     * When it happened by the host's clock, in milliseconds since 1970.
-     */
-    at: number;
-}
+export type Event = { id: string; n: number; at: number } & EventKind;
 
 /**
  * The last line of a run: what became of it.
@@ -382,15 +369,15 @@ export interface RunHead {
     /**
      * The agents that could not start or ended without success, known with the result.
      */
-    failures?: AgentFailure[];
+    failures: AgentFailure[];
     /**
      * What was put right or ignored on the way, known with the result.
      */
-    warnings?: string[];
+    warnings: string[];
     /**
      * Whether the result was told.
      */
-    hasResult?: boolean;
+    hasResult: boolean;
     /**
      * How many lines it has logged.
      */
@@ -537,23 +524,22 @@ export interface InitOutput {
     readonly memory: WebAssembly.Memory;
     readonly __wbg_recordchecker_free: (a: number, b: number) => void;
     readonly __wbg_runview_free: (a: number, b: number) => void;
-    readonly pretty: (a: number, b: number, c: number) => void;
-    readonly recordchecker_check: (a: number, b: number, c: any) => void;
+    readonly pretty: (a: number, b: number) => [number, number];
+    readonly recordchecker_check: (a: number, b: any) => [number, number];
     readonly recordchecker_new: () => number;
     readonly runview_close: (a: number) => void;
-    readonly runview_event: (a: number, b: number, c: any) => void;
-    readonly runview_line: (a: number, b: number, c: number, d: number) => void;
+    readonly runview_event: (a: number, b: any) => [number, number, number];
+    readonly runview_line: (a: number, b: number, c: number) => [number, number, number];
     readonly runview_new: () => number;
-    readonly runview_record: (a: number, b: number, c: any) => void;
-    readonly runview_since: (a: number, b: number, c: number) => void;
-    readonly __wbindgen_export: (a: number, b: number) => number;
-    readonly __wbindgen_export2: (a: number, b: number, c: number, d: number) => number;
-    readonly __wbindgen_export3: (a: number, b: number, c: number) => void;
-    readonly __wbindgen_export4: (a: number) => void;
-    readonly __wbindgen_export5: () => number;
+    readonly runview_record: (a: number, b: any) => [number, number, number];
+    readonly runview_since: (a: number, b: number) => [number, number, number];
+    readonly __wbindgen_malloc: (a: number, b: number) => number;
+    readonly __wbindgen_realloc: (a: number, b: number, c: number, d: number) => number;
+    readonly __wbindgen_free: (a: number, b: number, c: number) => void;
+    readonly __wbindgen_exn_store: (a: number) => void;
+    readonly __externref_table_alloc: () => number;
     readonly __wbindgen_externrefs: WebAssembly.Table;
-    readonly __wbindgen_add_to_stack_pointer: (a: number) => number;
-    readonly __wbindgen_export6: (a: number) => void;
+    readonly __externref_table_dealloc: (a: number) => void;
     readonly __wbindgen_start: () => void;
 }
 

@@ -149,9 +149,9 @@ pub(crate) struct ViewArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ListenArgs {
-    /// Where the page is served; port 0 is any that is free
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0")]
-    pub(crate) listen: SocketAddr,
+    /// Where the page is served; port 0 is any that is free [default: 127.0.0.1:0]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) listen: Option<SocketAddr>,
 
     /// A name besides localhost and numeric addresses that the page is asked for by; may be repeated
     #[arg(long, value_name = "NAME")]

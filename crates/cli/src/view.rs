@@ -1,9 +1,9 @@
 //! The page that shows runs: `fanfold view`, and `fanfold run --view`.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use fanfold::{CancellationToken, Limits};
 use fanfold_view::{About, Server, View, ViewOptions, Watch};
 
@@ -34,6 +34,8 @@ pub(crate) async fn watch(
     cancel: &CancellationToken,
 ) -> Result<Option<Watch>> {
     if !args.view && !args.view_cancel {
+        let idle = args.listen.listen.is_some() || !args.listen.view_host.is_empty();
+        ensure!(!idle, "--listen and --view-host are for a page: add --view");
         return Ok(None);
     }
     let mut options = options(&args.listen);
@@ -59,7 +61,7 @@ fn options(args: &ListenArgs) -> ViewOptions {
 
 /// Serves the page beside whatever else happens, and says where.
 async fn serve(view: &View, args: &ListenArgs) -> Result<()> {
-    let address: SocketAddr = args.listen;
+    let address = args.listen.unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
     let server = Server::bind(view.clone(), address)
         .await
         .with_context(|| format!("failed to listen on {address}"))?;

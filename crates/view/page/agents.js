@@ -51,12 +51,15 @@ export class Agents {
       },
       this.body,
     )
+    // The phase of the topmost row, while the phase's own row is above what is in sight.
+    this.stuck = new PhaseRow({ silent: true })
+    this.stuckTo = h("div", { class: "stuck-place", "aria-hidden": "true", hidden: true, onclick: () => this.unstick() }, this.stuck.element)
     this.nothing = h("p", { class: "note nothing", hidden: true })
     this.element = h(
       "section",
       { class: "panel agents", "aria-label": "Agents and when they ran" },
       h("div", { class: "head" }, h("div", { class: "tools" }, h("h2", {}, "Agents"), this.search, this.filter, this.following, this.found), this.chart.element),
-      this.scroller,
+      h("div", { class: "body" }, this.scroller, this.stuckTo),
       this.nothing,
     )
     new ResizeObserver(() => this.draw()).observe(this.scroller)
@@ -113,6 +116,7 @@ export class Agents {
       this.charted = this.state.revision
       this.chartedAt = now
       this.chart.update(agents, this.view)
+      this.scroller.parentElement.style.setProperty("--tick", `${this.chart.tick * 100}%`)
     }
     this.chart.element.hidden = run.began === undefined || agents.length === 0
     if (this.follow && running) this.scrollToNewest()
@@ -132,6 +136,7 @@ export class Agents {
       cells.place(i, row.key === this.active)
       cells.update(row, this.view, run)
     }
+    this.stick(Math.floor(top / ROW), run)
     for (const [key, cells] of this.cells) {
       if (seen.has(key)) continue
       cells.element.remove()
@@ -140,6 +145,18 @@ export class Agents {
     const active = this.active === null ? null : this.cells.get(this.active)
     if (active) this.scroller.setAttribute("aria-activedescendant", active.element.id)
     else this.scroller.removeAttribute("aria-activedescendant")
+  }
+
+  stick(topmost, run) {
+    const row = this.rows[topmost]
+    const above = row?.kind === "agent" && row.level > 1 ? this.rows.findLastIndex((row, i) => i < topmost && row.kind === "phase") : -1
+    this.stuckTo.hidden = above < 0 || topmost + 1 >= this.rows.length
+    if (above >= 0) this.stuck.update(this.rows[above], this.view, run)
+    this.stuckAt = above
+  }
+
+  unstick() {
+    this.scroller.scrollTop = this.stuckAt * ROW
   }
 
   scrollToNewest() {
@@ -204,7 +221,8 @@ export class Agents {
     if (!row) return
     this.active = row.key
     const top = index * ROW
-    if (top < this.scroller.scrollTop) this.scroller.scrollTop = top
+    // Not under the phase that sticks to the top.
+    if (top < this.scroller.scrollTop + ROW) this.scroller.scrollTop = Math.max(0, top - ROW)
     else if (top + ROW > this.scroller.scrollTop + this.scroller.clientHeight) this.scroller.scrollTop = top + ROW - this.scroller.clientHeight
     this.draw()
   }
@@ -226,11 +244,21 @@ export class Agents {
 let rowIds = 0
 
 class Row {
-  constructor(kind) {
+  constructor(kind, silent = false) {
+    this.silent = silent
+    const cell = silent ? {} : { role: "gridcell" }
     this.bar = h("i", { class: "bar" })
-    this.time = h("span", { class: "time", role: "gridcell" })
-    this.line = h("span", { class: "line", role: "gridcell" }, this.bar)
-    this.element = h("div", { class: `row ${kind}`, role: "row", id: `row-${++rowIds}` })
+    this.name = h("span", { class: "name", ...cell })
+    this.time = h("span", { class: "time", ...cell })
+    this.line = h("span", { class: "line", ...cell }, this.bar)
+    this.element = h("div", { class: `row ${kind}`, ...(silent ? {} : { role: "row", id: `row-${++rowIds}` }) }, this.name, this.time, this.line)
+  }
+
+  /** Says something of the row to those who do not see it. */
+  say(name, value) {
+    if (this.silent) return
+    if (value === null) this.element.removeAttribute(name)
+    else this.element.setAttribute(name, String(value))
   }
 
   place(index, active) {
@@ -238,11 +266,11 @@ class Row {
       this.index = index
       this.element.style.transform = `translateY(${index * ROW}px)`
       this.element.dataset.index = index
-      this.element.setAttribute("aria-rowindex", index + 1)
+      this.say("aria-rowindex", index + 1)
     }
     if (this.isActive !== active) {
       this.isActive = active
-      this.element.setAttribute("aria-selected", String(active))
+      this.say("aria-selected", active)
     }
   }
 
@@ -264,8 +292,6 @@ class AgentRow extends Row {
   constructor() {
     super("agent")
     this.label = stranger("span", { class: "label" }, "")
-    this.name = h("span", { class: "name", role: "gridcell" })
-    this.element.append(this.name, this.time, this.line)
   }
 
   update({ agent, level }, view) {
@@ -279,7 +305,7 @@ class AgentRow extends Row {
       }
       const label = agent.label.trim() === "" ? `#${agent.seq}` : agent.label
       setText(this.label, label.length > 300 ? `${label.slice(0, 300)}…` : label)
-      this.element.setAttribute("aria-level", level)
+      this.say("aria-level", level)
       this.element.classList.toggle("under", level > 1)
     }
     const end = agent.ended ?? (agent.state === "running" ? Math.max(view.now, agent.began) : view.now)
@@ -289,14 +315,14 @@ class AgentRow extends Row {
 }
 
 class PhaseRow extends Row {
-  constructor() {
-    super("phase")
+  /** A silent one is for the eye alone. */
+  constructor({ silent = false } = {}) {
+    super("phase", silent)
     this.progress = progress()
     this.title = stranger("span", { class: "label" }, "")
     this.counts = h("span", { class: "counts" })
     this.chevron = icon("chevron")
-    this.name = h("span", { class: "name", role: "gridcell" }, this.chevron, this.title, this.progress.element, this.counts)
-    this.element.append(this.name, this.time, this.line)
+    this.name.append(this.chevron, this.title, this.progress.element, this.counts)
     this.bar.className = "bar span"
   }
 
@@ -305,7 +331,7 @@ class PhaseRow extends Row {
     this.element.classList.toggle("planned", row.kind === "planned")
     this.element.classList.toggle("live", Boolean(phase?.active))
     setText(this.title, row.title === null ? "Without a phase" : row.title === "" ? "(a phase without a title)" : row.title.slice(0, 300))
-    this.element.setAttribute("aria-level", 1)
+    this.say("aria-level", 1)
     if (row.kind === "planned") {
       this.progress.element.hidden = true
       this.chevron.classList.add("none")
@@ -319,8 +345,8 @@ class PhaseRow extends Row {
     this.progress.element.hidden = all === 0
     this.progress.update(tally)
     this.chevron.classList.toggle("none", row.agents.length === 0)
-    if (row.agents.length > 0) this.element.setAttribute("aria-expanded", String(row.open))
-    else this.element.removeAttribute("aria-expanded")
+    this.element.classList.toggle("open", row.open)
+    this.say("aria-expanded", row.agents.length > 0 ? row.open : null)
     const trouble = [tally.failed && `${tally.failed} failed`, tally.cancelled && `${tally.cancelled} cancelled`, tally.interrupted && `${tally.interrupted} interrupted`]
     setText(this.counts, all === 0 ? "no agents" : [`${ended(tally)} of ${all}`, ...trouble.filter(Boolean)].join(" · "))
     const end = phase ? (phase.active ? view.now : (phase.ended ?? phase.began)) : undefined

@@ -12,7 +12,7 @@ export class Chart {
     this.picture = svg("svg", { viewBox: `0 0 1000 ${HEIGHT}`, preserveAspectRatio: "none", role: "img" }, this.area, this.limitLine)
     this.most = h("span", { class: "most" })
     this.axis = h("div", { class: "axis", "aria-hidden": "true" })
-    this.element = h("div", { class: "chart" }, h("div", { class: "plot" }, this.picture, this.most), this.axis)
+    this.element = h("div", { class: "chart" }, this.most, h("div", { class: "plot" }, this.picture), this.axis)
   }
 
   /** @param agents that may have changed @param view `{from, length, now, peak, limit}` */
@@ -48,8 +48,10 @@ export class Chart {
     this.picture.setAttribute("aria-label", `Agents over time: ${words}`)
     if (this.length !== length) {
       this.length = length
+      const marks = ticks(length)
+      this.tick = (marks[1] ?? length) / length
       this.axis.replaceChildren(
-        ...ticks(length).map((at) => {
+        ...marks.map((at) => {
           const tick = h("span", {}, at === 0 ? "0" : duration(at).replace(".0 s", " s"))
           tick.style.left = `${(at / length) * 100}%`
           return tick

@@ -73,7 +73,10 @@ export function progress() {
   const parts = ["completed", "failed", "cancelled", "interrupted", "running"].map((state) => [state, h("i", { class: state })])
   const element = h("span", { class: "progress", "aria-hidden": "true" }, parts.map(([, part]) => part))
   const update = (tally) => {
-    for (const [state, part] of parts) part.style.flexGrow = tally[state]
+    for (const [state, part] of parts) {
+      part.hidden = !tally[state]
+      part.style.flexGrow = tally[state] ?? 0
+    }
   }
   return { element, update }
 }

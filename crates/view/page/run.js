@@ -334,7 +334,7 @@ class Tabs {
     this.element = h("section", { class: "panel side", "aria-label": "About the run" }, list)
     for (const [name, content] of panels) {
       const id = name.toLowerCase()
-      const number = h("span", { class: "number", hidden: true })
+      const number = h("span", { class: "badge", hidden: true })
       const tab = h("button", { type: "button", role: "tab", id: `tab-${id}`, "aria-controls": `panel-${id}`, onclick: () => this.choose(name, true) }, name, number)
       const panel = h("div", { class: "tabpanel", role: "tabpanel", id: `panel-${id}`, "aria-labelledby": `tab-${id}` }, content)
       this.entries.set(name, { tab, panel, number })
@@ -348,6 +348,9 @@ class Tabs {
     if (!byHand && this.byHand) return
     this.byHand = byHand
     this.current = name
+    const { tab: chosen } = this.entries.get(name)
+    // Where there is little room, the tabs are a strip that slides.
+    chosen.parentElement.scrollLeft = chosen.offsetLeft - chosen.parentElement.clientWidth / 2
     for (const [other, { tab, panel }] of this.entries) {
       tab.setAttribute("aria-selected", String(other === name))
       tab.tabIndex = other === name ? 0 : -1
