@@ -42,7 +42,10 @@ pub(crate) enum AgentSettings {
         /// Nobody asked for them: there is no command.
         by_default: bool,
     },
-    Command { command: String, env: Vec<String> },
+    Command {
+        command: String,
+        env: Vec<String>,
+    },
 }
 
 impl Settings {

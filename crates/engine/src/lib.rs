@@ -41,7 +41,7 @@
 //! # Layout
 //! - [`Engine`], [`EngineBuilder`]: made once per process; [`Limits`]: what scripts may use
 //! - [`StartRequest`] → [`Run`] → [`RunResult`]: one run
-//! - [`Subagents`] and what it speaks of: [`AgentRequest`], [`Child`], [`Answer`], [`ChildError`]
+//! - [`Subagents`] and what it speaks of: [`AgentRequest`], [`Child`], [`Answer`], [`ChildError`], [`UsageMeter`]
 //! - [`Observer`], [`event_stream`]: watching a run
 //! - [`Script`], [`Schema`]: reading scripts and schemas without running anything
 //! - [`COMPONENT`]: the sandbox itself, for other Wasmtime hosts
@@ -77,7 +77,9 @@ pub use request::StartRequest;
 pub use run::Run;
 pub use schema::Schema;
 pub use script::{Dialect, Script};
-pub use subagents::{AgentOptions, AgentRequest, Answer, Child, ChildError, StartError, Subagents, Support};
+pub use subagents::{
+    AgentOptions, AgentRequest, Answer, Child, ChildError, StartError, Subagents, Support, UsageMeter,
+};
 pub use tokio_util::sync::CancellationToken;
 
 /// The sandbox: a WebAssembly component of the world `fanfold:workflow/workflow` (see `wit/`), for hosts that

@@ -147,7 +147,7 @@ export class RunPage {
     this.bar.update(run.agents)
     const all = started(run.agents)
     const words = ["running", "completed", "failed", "cancelled", "interrupted"].filter((state) => run.agents[state] > 0)
-    setText(this.counts, all === 0 ? "No agents yet" : [count(all, "agent"), ...words.map((state) => `${run.agents[state].toLocaleString("en")} ${state}`)].join(" · "))
+    setText(this.counts, all === 0 ? "No agents yet" : [count(all, "agent"), ...words.map((state) => `${run.agents[state].toLocaleString("en")} ${state}`)].concat(run.usage ? tokens(run.usage) : []).join(" · "))
     if (this.cancelButton && run.state !== "running" && run.state !== "waiting") this.cancelButton.hidden = true
     this.panels.label("Logs", run.logged)
   }
@@ -262,6 +262,7 @@ export class RunPage {
       ["Child", stranger("code", {}, agent.childId)],
       agent.began === undefined ? null : ["Began", `${duration(agent.began - from)} into the run, at ${new Date(agent.began).toLocaleTimeString()}`],
       agent.began === undefined || agent.ended === undefined ? null : ["Took", duration(agent.ended - agent.began)],
+      agent.usage ? ["Tokens", tokens(agent.usage)] : null,
     ]
     this.chosen.replaceChildren(
       stranger("h3", {}, named(agent.label, agent.seq)),
@@ -305,6 +306,10 @@ function problem(state, label, seq, reason, show) {
   const name = named(label, seq)
   const title = show ? stranger("button", { type: "button", class: "link", onclick: show }, name) : stranger("span", {}, name)
   return h("li", {}, h("h3", { class: state }, stateIcon(state), h("span", { class: "unseen" }, `${STATES[state]}: `), title), long(reason))
+}
+
+function tokens({ inputTokens, outputTokens }) {
+  return `${inputTokens.toLocaleString("en")} tokens read, ${outputTokens.toLocaleString("en")} written`
 }
 
 /** What to call an agent in a line. */

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use fanfold_types::{
     Agent, AgentFailure, AgentOutcome, EndedAgent, ErrorCode, EventKind, Meta, RunEnd, RunResult, StopReason,
-    WorkflowError,
+    Usage, WorkflowError,
 };
 use serde_json::value::RawValue;
 
@@ -67,6 +67,8 @@ pub(crate) enum ChildEnd {
     Cancelled,
     /// The provider broke, and how.
     Broken(String),
+    /// The provider broke for good: no other child can run.
+    Fatal(String),
 }
 
 /// How the script ended.
@@ -94,6 +96,10 @@ pub(crate) struct Books<R> {
     queue: VecDeque<u32>,
     phase: Option<Arc<str>>,
     accepted: u32,
+    /// Why no more children start, once that is so.
+    refusal: Option<String>,
+    /// What children have cost, once one has said so.
+    usage: Option<Usage>,
     request_bytes: u64,
     narration_events: u64,
     narration_bytes: u64,
@@ -118,6 +124,7 @@ struct Call<R> {
     label: Arc<str>,
     phase: Option<Arc<str>>,
     stage: Stage,
+    usage: Option<Usage>,
 }
 
 enum Stage {
@@ -140,6 +147,8 @@ impl<R> Books<R> {
             queue: VecDeque::new(),
             phase: None,
             accepted: 0,
+            refusal: None,
+            usage: None,
             request_bytes: 0,
             narration_events: 0,
             narration_bytes: 0,
@@ -165,6 +174,9 @@ impl<R> Books<R> {
     /// What the call is refused with.
     pub(crate) fn admit(&mut self, bytes: u64) -> Result<(), WorkflowError> {
         self.check_running()?;
+        if let Some(refusal) = &self.refusal {
+            return Err(ErrorCode::AgentStart.error(refusal));
+        }
         let cap = self.limits.max_total_agents;
         if self.accepted >= cap {
             return Err(ErrorCode::AgentCap.error(format!(
@@ -218,8 +230,10 @@ impl<R> Books<R> {
             prompt,
             options,
         };
-        self.calls
-            .insert(seq, Call { reply: Some(reply), label, phase, stage: Stage::Queued(Box::new(request)) });
+        self.calls.insert(
+            seq,
+            Call { reply: Some(reply), label, phase, stage: Stage::Queued(Box::new(request)), usage: None },
+        );
         self.queue.push_back(seq);
         Ok(())
     }
@@ -363,11 +377,33 @@ impl<R> Books<R> {
         self.failures.push(AgentFailure { seq, label: label.to_owned(), reason });
     }
 
+    /// A child has used so many tokens; told before its end.
+    pub(crate) fn child_used(&mut self, seq: u32, usage: Usage) {
+        self.usage = Some(self.usage.unwrap_or_default() + usage);
+        if let Some(call) = self.calls.get_mut(&seq) {
+            call.usage = Some(call.usage.unwrap_or_default() + usage);
+        }
+    }
+
+    /// No more children start, for this reason: calls that wait are refused, and so is every call to come.
+    fn refuse_all(&mut self, refusal: String) {
+        let error = ErrorCode::AgentStart.error(&refusal);
+        for seq in std::mem::take(&mut self.queue) {
+            let Some(call) = self.calls.remove(&seq) else { continue };
+            self.fail(seq, &call.label, refusal.clone());
+            if let Some(reply) = call.reply {
+                self.effects.push_back(Effect::Answer(reply, Err(error.clone())));
+            }
+        }
+        self.refusal = Some(refusal);
+    }
+
     /// A child has ended.
     pub(crate) fn child_ended(&mut self, seq: u32, end: ChildEnd) {
         let Some(call) = self.calls.remove(&seq) else { return };
         // What a child does after it was told to stop is stopping, unless it made it.
         let stopped = self.terminal.is_some() && !matches!(end, ChildEnd::Completed(_));
+        let mut refusal = None;
         let (outcome, answer) = match end {
             _ if stopped => (AgentOutcome::Cancelled, Ok(Reply::None)),
             ChildEnd::Completed(reply) => (AgentOutcome::Completed, Ok(reply)),
@@ -379,8 +415,12 @@ impl<R> Books<R> {
                 self.fail(seq, &call.label, "it stopped without having been told to".to_owned());
                 (AgentOutcome::Cancelled, Ok(Reply::None))
             }
-            ChildEnd::Broken(reason) => {
-                let reason = cut(&reason);
+            ChildEnd::Broken(ref reason) | ChildEnd::Fatal(ref reason) => {
+                let reason = cut(reason);
+                if matches!(end, ChildEnd::Fatal(_)) {
+                    let reason = cut_to(&reason, NAME_CHARS);
+                    refusal = Some(format!("no more agents start, since agent {seq} found: {reason}"));
+                }
                 let message =
                     format!("the provider broke while agent {seq} ({:?}) ran: {reason}", call.label);
                 self.fail(seq, &call.label, reason);
@@ -388,11 +428,15 @@ impl<R> Books<R> {
             }
         };
         if let Stage::Running(agent) = call.stage {
-            self.effects
-                .push_back(Effect::Emit(EventKind::AgentEnd { agent: EndedAgent { agent, outcome } }));
+            self.effects.push_back(Effect::Emit(EventKind::AgentEnd {
+                agent: EndedAgent { agent, outcome, usage: call.usage },
+            }));
         }
         if let Some(reply) = call.reply {
             self.effects.push_back(Effect::Answer(reply, answer));
+        }
+        if let Some(refusal) = refusal {
+            self.refuse_all(refusal);
         }
     }
 
@@ -443,7 +487,7 @@ impl<R> Books<R> {
         self.queue.clear();
         for call in std::mem::take(&mut self.calls).into_values() {
             if let Stage::Running(agent) = call.stage {
-                let agent = EndedAgent { agent, outcome: AgentOutcome::Cancelled };
+                let agent = EndedAgent { agent, outcome: AgentOutcome::Cancelled, usage: call.usage };
                 self.effects.push_back(Effect::Emit(EventKind::AgentEnd { agent }));
             }
         }
@@ -460,6 +504,7 @@ impl<R> Books<R> {
         let mut result = RunResult::new(stop_reason, error);
         result.value = value;
         result.agents_started = self.accepted;
+        result.usage = self.usage;
         result.failures = std::mem::take(&mut self.failures);
         result.never_awaited = self.never_awaited;
         result.warnings = self.warnings.iter().map(|warning| warning.to_string()).collect();

@@ -5,6 +5,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use fanfold_types::Usage;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use tokio::sync::OwnedSemaphorePermit;
@@ -25,6 +26,7 @@ pub(super) enum Step {
     Ended {
         seq: u32,
         end: ChildEnd,
+        usage: Option<Usage>,
     },
 }
 
@@ -73,15 +75,17 @@ impl Started {
     pub(super) fn end(self) -> BoxFuture<'static, Step> {
         let Self { seq, child, schema, slot } = self;
         Box::pin(async move {
+            let meter = child.meter;
             let end = match AssertUnwindSafe(child.result).catch_unwind().await {
                 Ok(Ok(answer)) => check(answer, schema.as_deref()),
                 Ok(Err(ChildError::Failed(reason))) => ChildEnd::Failed(reason),
                 Ok(Err(ChildError::Cancelled)) => ChildEnd::Cancelled,
                 Ok(Err(ChildError::Broken(reason))) => ChildEnd::Broken(reason),
+                Ok(Err(ChildError::Fatal(reason))) => ChildEnd::Fatal(reason),
                 Err(panic) => ChildEnd::Broken(format!("the provider panicked: {}", said(&*panic))),
             };
             drop(slot);
-            Step::Ended { seq, end }
+            Step::Ended { seq, end, usage: meter.total() }
         })
     }
 }

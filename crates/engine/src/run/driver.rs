@@ -249,7 +249,12 @@ impl Driver {
                 self.children.push(started.end());
             }
             Step::StartFailed { seq, reason } => books.start_failed(seq, &reason),
-            Step::Ended { seq, end } => books.child_ended(seq, end),
+            Step::Ended { seq, end, usage } => {
+                if let Some(usage) = usage {
+                    books.child_used(seq, usage);
+                }
+                books.child_ended(seq, end);
+            }
         }
     }
 

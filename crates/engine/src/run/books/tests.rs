@@ -210,6 +210,62 @@ fn failures_are_listed_with_their_reasons() {
 }
 
 #[test]
+fn after_a_fatal_end_nothing_starts_any_more() {
+    let mut test = Test::new();
+    for n in 1..=4 {
+        test.call(n).unwrap();
+    }
+    for seq in 1..=2 {
+        assert_eq!(test.start(), Some(seq));
+        test.started(seq);
+    }
+    test.books.child_ended(1, ChildEnd::Fatal("the key is refused".into()));
+    assert!(!test.books.wants_slot(), "what waits never starts");
+    test.carry_out();
+    let code = |answer: &Result<Reply, WorkflowError>| answer.as_ref().unwrap_err().code;
+    assert_eq!(code(&test.answers[&1]), Some(ErrorCode::AgentResult));
+    let refusal = "no more agents start, since agent 1 found: the key is refused";
+    for n in 3..=4 {
+        assert_eq!(test.answers[&n], Err(ErrorCode::AgentStart.error(refusal)));
+    }
+    assert_eq!(test.call(5).unwrap_err(), ErrorCode::AgentStart.error(refusal));
+    // What runs goes on to its own end.
+    test.books.child_ended(2, text("a"));
+    test.throws(ErrorCode::AgentResult);
+    assert!(test.books.is_done());
+    let result = test.close();
+    assert_eq!(result.agents_started, 4);
+    let failures: Vec<_> = result.failures.iter().map(|f| (f.seq, f.reason.as_str())).collect();
+    assert_eq!(failures, [(1, "the key is refused"), (3, refusal), (4, refusal)]);
+    assert_eq!(test.story(), ["start", "+1", "+2", "-1 failed", "-2 completed", "end error"]);
+}
+
+#[test]
+fn what_children_cost_is_told_with_their_ends_and_together() {
+    let mut test = Test::new();
+    for n in 1..=4 {
+        test.call(n).unwrap();
+        test.start();
+        test.started(n);
+    }
+    test.books.child_used(1, Usage::new(10, 1));
+    test.books.child_ended(1, text("a"));
+    test.books.child_used(2, Usage::new(20, 2));
+    test.books.child_ended(2, ChildEnd::Failed("f".into()));
+    test.books.child_ended(3, text("says nothing of it"));
+    test.returns("1");
+    test.books.child_used(4, Usage::new(30, 3));
+    test.books.child_ended(4, ChildEnd::Cancelled);
+    assert_eq!(test.close().usage, Some(Usage::new(60, 6)));
+    let usages = test.events.iter().filter_map(|event| match event {
+        EventKind::AgentEnd { agent } => Some(agent.usage.map(|usage| usage.output_tokens)),
+        _ => None,
+    });
+    assert_eq!(usages.collect::<Vec<_>>(), [Some(1), Some(2), None, Some(3)]);
+    assert_eq!(Test::new().close().usage, None, "nobody said anything");
+}
+
+#[test]
 fn a_cancelled_run_never_reports_completed() {
     let mut test = Test::new();
     for n in 1..=3 {
@@ -326,6 +382,7 @@ fn action() -> impl Strategy<Value = Action> {
         2 => seq.clone().prop_map(|seq| Action::Ended(seq, text("a"))),
         1 => seq.clone().prop_map(|seq| Action::Ended(seq, ChildEnd::Failed("f".into()))),
         1 => seq.clone().prop_map(|seq| Action::Ended(seq, ChildEnd::Broken("b".into()))),
+        1 => seq.clone().prop_map(|seq| Action::Ended(seq, ChildEnd::Fatal("q".into()))),
         1 => seq.prop_map(|seq| Action::Ended(seq, ChildEnd::Cancelled)),
         1 => Just(Action::Cancel),
         1 => Just(Action::Return),
