@@ -8,6 +8,10 @@ export interface EndedAgent extends Agent {
      * How it ended.
      */
     outcome: AgentOutcome;
+    /**
+     * What it cost, where its provider said so.
+     */
+    usage?: Usage;
 }
 
 /**
@@ -172,6 +176,10 @@ export interface AgentView {
      */
     ended?: number;
     /**
+     * What it cost, where that is known.
+     */
+    usage?: Usage;
+    /**
      * Why it did not succeed, known with the result.
      */
     reason?: string;
@@ -255,6 +263,10 @@ export interface ResultLine {
      * `agent()` calls that were accepted.
      */
     agentsStarted: number;
+    /**
+     * What the children cost, where their providers said so.
+     */
+    usage?: Usage;
     /**
      * The children that could not start or ended without success.
      */
@@ -363,6 +375,10 @@ export interface RunHead {
      */
     agentsStarted?: number;
     /**
+     * What its agents have cost, where that is known.
+     */
+    usage?: Usage;
+    /**
      * Why it did not complete.
      */
     error?: WorkflowError;
@@ -390,6 +406,26 @@ export interface RunHead {
      * How many events were never told.
      */
     missingEvents: number;
+}
+
+/**
+ * Tokens that models read and wrote, as their providers report them.
+ *
+ * ```
+ * use fanfold_types::Usage;
+ * let all: Usage = [Usage::new(100, 20), Usage::new(50, 5)].into_iter().sum();
+ * assert_eq!(all, Usage::new(150, 25));
+ * ```
+ */
+export interface Usage {
+    /**
+     * What models read, whether from a cache or not.
+     */
+    inputTokens?: number;
+    /**
+     * What models wrote, their thinking included.
+     */
+    outputTokens?: number;
 }
 
 /**

@@ -56,7 +56,7 @@ export class RunPage {
       ["Problems", (this.failures = h("div", { class: "scroll failures", tabindex: "0", role: "region", "aria-label": "Problems" }))],
       ["Logs", this.logs.element],
       ["Script", this.script?.element ?? h("div", { class: "scroll" }, h("p", { class: "note" }, "The script of this run is not known here."))],
-      ["Agent", (this.chosen = h("div", { class: "scroll chosen" }, h("p", { class: "note" }, "Choose an agent to see it here.")))],
+      ["Agent", (this.chosen = h("div", { class: "scroll chosen", tabindex: "0", role: "region", "aria-label": "The chosen agent" }, h("p", { class: "note" }, "Choose an agent to see it here.")))],
     ])
     this.panels.choose("Logs", false)
     this.result.append(h("p", { class: "note" }, "The result will be here when the run has ended."))

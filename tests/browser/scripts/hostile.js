@@ -1,6 +1,6 @@
 export const meta = {
-  name: `<img src=x onerror="window.hacked = 1">`,
-  description: `</script><script>window.hacked = 2</script> & "quotes"`,
+  name: '<img src=x onerror="window.hacked = 1">',
+  description: '</script><script>window.hacked = 2</script> & "quotes"',
 }
 
 const labels = [
