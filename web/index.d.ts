@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" />
 // The types are made from the Rust types; only how to load them is written here.
 export type * from "./fanfold_types.js"
 export { RecordChecker, RunView, pretty } from "./fanfold_types.js"

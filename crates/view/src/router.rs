@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::extract::{OriginalUri, Path, State};
+use axum::http::StatusCode;
 use axum::http::header::{CONTENT_TYPE, HeaderMap};
-use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse as _, Json, Redirect, Response};
 use axum::routing::{get, post};
 use axum::{Router, middleware};
@@ -42,10 +42,7 @@ async fn page(OriginalUri(uri): OriginalUri) -> Response {
     }
     let folder = uri.path().rsplit('/').next().unwrap_or_default();
     // Relative, so that nothing in it can lead elsewhere.
-    match format!("./{folder}/").parse::<Uri>() {
-        Ok(_) => Redirect::permanent(&format!("./{folder}/")).into_response(),
-        Err(_) => StatusCode::NOT_FOUND.into_response(),
-    }
+    Redirect::temporary(&format!("./{folder}/")).into_response()
 }
 
 #[derive(Serialize)]

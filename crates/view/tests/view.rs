@@ -264,7 +264,7 @@ async fn it_can_be_mounted_anywhere() {
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move { axum::serve(listener, app).await });
     let page = ask(address, "GET /team/runs", &[]).await;
-    assert_eq!(page.status, 308);
+    assert_eq!(page.status, 307);
     assert!(page.head.contains("location: ./runs/"), "{}", page.head);
     for path in ["/", "/assets/main.js", "/api/runs", "/api/runs/1/events"] {
         assert_eq!(ask(address, &format!("GET /team/runs{path}"), &[]).await.status, 200, "{path}");
