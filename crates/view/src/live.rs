@@ -106,6 +106,13 @@ impl Live {
         told.view.line(line);
         told.lines.push(text.into());
         self.length.send_replace((told.lines.len(), false));
+        let run = told.view.run();
+        // Observers may be told of the end after the result is there. A run that could not start has no end.
+        let complete = run.has_result && (run.ended.is_some() || run.id.is_none());
+        drop(told);
+        if complete {
+            self.close();
+        }
     }
 
     /// The value is fetched by those who want it; the line goes without.
@@ -115,7 +122,6 @@ impl Live {
         self.told().value = value.map(Arc::from);
         let text = serde_json::to_string(&result);
         self.push(&Line::Result(Box::new(result)), text);
-        self.close();
     }
 
     fn close(&self) {
@@ -125,5 +131,41 @@ impl Live {
             told.view.close();
             self.length.send_replace((told.lines.len(), true));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fanfold::{EventKind, RunEnd, RunState, StopReason};
+
+    use super::*;
+
+    #[test]
+    fn a_result_that_is_there_before_the_last_event_waits_for_it() {
+        let live = Live::new(1, About::default());
+        let event = |n, kind| Event { id: "r".into(), n, at: n, kind };
+        let push = |event: &Event| live.push(&Line::Event(event.clone()), serde_json::to_string(event));
+        push(&event(1, EventKind::Start { meta: Arc::new(Meta::new("demo", "d")) }));
+        let result = RunResult::new(StopReason::Completed, None);
+        live.result(ResultLine::new("r", "demo", &result, 100));
+        assert!(!live.is_over());
+        let end = RunEnd { stop_reason: StopReason::Completed, error: None, agents_started: 0 };
+        push(&event(2, EventKind::End { result: end }));
+        assert!(live.is_over());
+        assert_eq!(live.lines(0, 10).0.len(), 3);
+        assert_eq!(live.value().map(|value| value.get().to_owned()).as_deref(), Some("null"));
+        assert_eq!(live.summary().state, RunState::Completed);
+    }
+
+    #[test]
+    fn a_run_that_nobody_tells_of_any_more_was_interrupted() {
+        let live = Arc::new(Live::new(1, About::default()));
+        let watch = Watch::new(live.clone());
+        let other = watch.clone();
+        drop(watch);
+        assert!(!live.is_over());
+        drop(other);
+        assert!(live.is_over());
+        assert_eq!(live.summary().state, RunState::Interrupted);
     }
 }

@@ -132,10 +132,21 @@ async fn a_reader_of_a_live_run_is_told_as_it_happens() {
     // Whatever of it comes before the reader and whatever after.
     tokio::task::yield_now().await;
     tell(&watch);
-    watch.refuse(&ErrorCode::Internal.error("told after the end"));
+    drop(watch);
     let told = reader.await.unwrap();
-    assert_eq!(told.events().len(), 5);
-    assert!(told.events()[4].1.contains(r#""type":"result""#));
+    assert_eq!(told.events().len(), 4);
+    assert!(told.body.contains("event: over"));
+}
+
+#[tokio::test]
+async fn a_run_that_could_not_start_says_why() {
+    let view = View::new(options());
+    let watch = view.watch(About::default());
+    watch.refuse(&ErrorCode::ScriptParse.error("unexpected token").at(3, 7));
+    let address = serve(&view).await;
+    let told = get(address, "/api/runs/1/events").await;
+    assert_eq!(told.events().len(), 1);
+    assert!(told.body.contains("SCRIPT_PARSE") && told.body.contains("event: over"), "{}", told.body);
 }
 
 #[tokio::test]
