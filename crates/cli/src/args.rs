@@ -1,6 +1,6 @@
 //! What the command line takes.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -28,6 +28,7 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     Check(CheckArgs),
     Mcp(Box<McpArgs>),
+    View(ViewArgs),
 }
 
 /// Run a script and print its value
@@ -79,6 +80,17 @@ pub(crate) struct RunArgs {
     /// With --json: add to each agent's start what its provider was asked
     #[arg(long, requires = "json")]
     pub(crate) with_requests: bool,
+
+    /// Show the run on a page, which stays until Ctrl-C; the address is printed
+    #[arg(long)]
+    pub(crate) view: bool,
+
+    /// As --view, and the page may cancel the run
+    #[arg(long)]
+    pub(crate) view_cancel: bool,
+
+    #[command(flatten)]
+    pub(crate) listen: ListenArgs,
 }
 
 /// What `fanfold.toml` says too.
@@ -196,6 +208,34 @@ pub(crate) struct CheckArgs {
 
     #[command(flatten)]
     pub(crate) meta: MetaArg,
+}
+
+/// Show runs that have ended on a page, which stays until Ctrl-C
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  fanfold run review.js --json > runs/review.jsonl; fanfold view runs/review.jsonl
+  fanfold view runs
+      all runs in the .jsonl files of a folder, as they come")]
+pub(crate) struct ViewArgs {
+    /// Files of what `fanfold run --json` printed, or folders of .jsonl files. A .js file of the same name is shown
+    /// as the script
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) listen: ListenArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListenArgs {
+    /// Where the page is served; port 0 is any that is free [default: 127.0.0.1:0]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) listen: Option<SocketAddr>,
+
+    /// A name besides localhost and numeric addresses that the page is asked for by; may be repeated
+    #[arg(long, value_name = "NAME")]
+    pub(crate) view_host: Vec<String>,
 }
 
 #[derive(Debug, Args)]

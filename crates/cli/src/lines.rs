@@ -3,13 +3,9 @@
 use std::io::{self, Write as _};
 use std::sync::Arc;
 
-use fanfold::{
-    AgentFailure, CancellationToken, Event, EventKind, Meta, Observer, RunResult, StopReason, Usage,
-    WorkflowError, text,
-};
+use fanfold::{CancellationToken, Event, EventKind, Meta, Observer, ResultLine, RunResult, WorkflowError};
 use serde::Serialize;
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 use crate::provider::Requests;
 
@@ -42,74 +38,14 @@ struct EventLine<'a> {
     request: Option<Value>,
 }
 
-/// The last line, always.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ResultLine<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<&'a str>,
-    stop_reason: StopReason,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    value: Option<&'a RawValue>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<&'a WorkflowError>,
-    agents_started: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    usage: Option<Usage>,
-    failures: &'a [AgentFailure],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    never_awaited: Option<u32>,
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    warnings: &'a [String],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    fuel_used: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    seed: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    start_time_ms: Option<u64>,
-    text: String,
-}
-
-/// Prints the end of a run.
+/// Prints the end of a run: the last line, always.
 pub(crate) fn finished(id: &str, name: &str, result: &RunResult, max_result_chars: usize) {
-    print(&ResultLine {
-        kind: "result",
-        id: Some(id),
-        stop_reason: result.stop_reason,
-        value: (result.stop_reason == StopReason::Completed).then_some(&*result.value),
-        error: result.error.as_ref(),
-        agents_started: result.agents_started,
-        usage: result.usage,
-        failures: &result.failures,
-        never_awaited: (result.never_awaited > 0).then_some(result.never_awaited),
-        warnings: &result.warnings,
-        fuel_used: Some(result.fuel_used),
-        seed: Some(result.seed),
-        start_time_ms: Some(result.start_time_ms),
-        text: text::render(name, result, max_result_chars),
-    });
+    print(&ResultLine::new(id, name, result, max_result_chars));
 }
 
 /// Prints why a run could not start.
 pub(crate) fn refused(error: &WorkflowError) {
-    print(&ResultLine {
-        kind: "result",
-        id: None,
-        stop_reason: StopReason::Error,
-        value: None,
-        error: Some(error),
-        agents_started: 0,
-        usage: None,
-        failures: &[],
-        never_awaited: None,
-        warnings: &[],
-        fuel_used: None,
-        seed: None,
-        start_time_ms: None,
-        text: format!("Error: {error}"),
-    });
+    print(&ResultLine::refused(error));
 }
 
 fn print(line: &impl Serialize) {

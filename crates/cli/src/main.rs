@@ -3,6 +3,7 @@
 //! # Layout
 //! - `args`: what the command line takes; `settings`: that, and `fanfold.toml`; `input`: files and options as text
 //! - `run`, `check`, `mcp`: the commands
+//! - `view`: the page that shows runs
 //! - `provider`: who runs `agent()`
 //! - `display`: what a person sees of a run; `lines`: what a program sees (`--json`)
 //! - `engine`: the engine, and what a person sees while it is made
@@ -19,6 +20,7 @@ mod provider;
 mod run;
 mod settings;
 mod signals;
+mod view;
 
 use std::process::ExitCode;
 
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
             Command::Run(args) => run::run(&args).await,
             Command::Check(args) => check::check(&args).await,
             Command::Mcp(args) => mcp::mcp(&args).await,
+            Command::View(args) => view::view(&args).await,
         }
     });
     // This ends whatever is left of a run, children included, and waits for no reader of the output.

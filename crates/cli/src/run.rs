@@ -12,7 +12,7 @@ use crate::args::RunArgs;
 use crate::provider::{Requests, WithDefaults};
 use crate::settings::{AgentSettings, Settings};
 use crate::signals::Interrupts;
-use crate::{check, display, engine, input, lines, status};
+use crate::{check, display, engine, input, lines, status, view};
 
 /// Runs a script and prints what became of it.
 pub(crate) async fn run(args: &RunArgs) -> Result<ExitCode> {
@@ -38,7 +38,11 @@ pub(crate) async fn run(args: &RunArgs) -> Result<ExitCode> {
         }
         None => {}
     }
+    let watch = view::watch(args, &script, &settings.limits, &cancel).await?;
     let mut request = StartRequest::new(&script).cancel_with(cancel);
+    if let Some(watch) = &watch {
+        request = request.observe(watch.clone());
+    }
     if let Some(seed) = args.seed {
         request = request.seed(seed);
     }
@@ -69,6 +73,10 @@ pub(crate) async fn run(args: &RunArgs) -> Result<ExitCode> {
         Ok(run) => run,
         Err(error) => {
             refuse(&error, args, display, &script);
+            if let Some(watch) = watch {
+                watch.refuse(&error);
+                view::stay(&mut interrupts).await;
+            }
             return Ok(ExitCode::from(status::COULD_NOT_START));
         }
     };
@@ -97,7 +105,14 @@ pub(crate) async fn run(args: &RunArgs) -> Result<ExitCode> {
             () = interrupts.next() => return Ok(ExitCode::from(status::CANCELLED)),
         }
     }
-    finish(&run, &result, args, &settings, display, &script)
+    if let Some(watch) = &watch {
+        watch.finish(&run, &result);
+    }
+    let status = finish(&run, &result, args, &settings, display, &script)?;
+    if watch.is_some() && !interrupted {
+        view::stay(&mut interrupts).await;
+    }
+    Ok(status)
 }
 
 /// The script's args as JSON text.

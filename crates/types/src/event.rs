@@ -17,6 +17,8 @@ use crate::{Meta, StopReason, Usage, WorkflowError};
 pub struct Event {
     /// What happened.
     #[serde(flatten)]
+    // Spelt out, it is a type that can be a union; otherwise an interface that is extended.
+    #[cfg_attr(feature = "typescript", tsify(type = "EventKind"))]
     pub kind: EventKind,
     /// The run's id.
     pub id: Arc<str>,

@@ -11,7 +11,7 @@ use core::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::{AgentFailure, Event, RunResult, SessionRecord, StopReason, WorkflowError, text};
+use crate::{AgentFailure, Event, RunResult, SessionRecord, StopReason, Usage, WorkflowError, text};
 
 /// One line of a log, as JSON.
 #[derive(Clone, Debug)]
@@ -124,6 +124,9 @@ pub struct ResultLine {
     pub error: Option<WorkflowError>,
     /// `agent()` calls that were accepted.
     pub agents_started: u32,
+    /// What the children cost, where their providers said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
     /// The children that could not start or ended without success.
     #[serde(default)]
     pub failures: Vec<AgentFailure>,
@@ -158,6 +161,7 @@ impl ResultLine {
             value: completed.then(|| result.value.clone()),
             error: result.error.clone(),
             agents_started: result.agents_started,
+            usage: result.usage,
             failures: result.failures.clone(),
             never_awaited: (result.never_awaited > 0).then_some(result.never_awaited),
             warnings: result.warnings.clone(),
@@ -176,6 +180,7 @@ impl ResultLine {
             value: None,
             error: Some(error.clone()),
             agents_started: 0,
+            usage: None,
             failures: Vec::new(),
             never_awaited: None,
             warnings: Vec::new(),

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 /// assert_eq!(all, Usage::new(150, 25));
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(tsify::Tsify))]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
 pub struct Usage {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fanfold_types::{
     Agent, AgentFailure, AgentOutcome, AgentState, EndedAgent, ErrorCode, Event, EventKind, Line, Meta,
-    ResultLine, RunEnd, RunResult, RunState, RunView, SessionRecord, StopReason,
+    ResultLine, RunEnd, RunResult, RunState, RunView, SessionRecord, StopReason, Usage,
 };
 use proptest::prelude::*;
 
@@ -51,7 +51,7 @@ impl Script {
     fn ends(&mut self, index: usize, outcome: AgentOutcome) -> &mut Self {
         let (agent, running) = &mut self.agents[index];
         *running = false;
-        let agent = EndedAgent { agent: agent.clone(), outcome };
+        let agent = EndedAgent { agent: agent.clone(), outcome, usage: Some(Usage::new(10, 2)) };
         self.push(EventKind::AgentEnd { agent })
     }
 
@@ -273,6 +273,19 @@ fn the_result_says_why_agents_failed_whenever_it_comes() {
         assert_eq!(view.run().state, RunState::Completed);
         assert_eq!(view.run().failures.len(), 1);
     }
+}
+
+#[test]
+fn what_agents_cost_adds_up_until_the_result_says_it() {
+    let mut script = Script::new();
+    script.starts(None).starts(None).ends(0, AgentOutcome::Completed).ends(1, AgentOutcome::Failed);
+    let mut view = script.view();
+    assert_eq!(view.run().usage, Some(Usage::new(20, 4)));
+    assert_eq!(view.agents()[0].usage, Some(Usage::new(10, 2)));
+    let mut said = result(Vec::new());
+    said.usage = Some(Usage::new(25, 5));
+    view.result(&said);
+    assert_eq!(view.run().usage, Some(Usage::new(25, 5)));
 }
 
 #[test]

@@ -15,6 +15,8 @@ use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use wasmtime::{Caller, Engine, Extern, Linker, Module, Store};
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 
+use crate::{report, workspace};
+
 const COMPONENT: &str = "crates/engine/component/workflow.wasm";
 const ADAPTER: &str = include_str!("adapter.wat");
 
@@ -47,19 +49,6 @@ pub(crate) fn run(check: bool) -> Result<()> {
         report(&format!("wrote {COMPONENT}, {} bytes", component.len()));
     }
     Ok(())
-}
-
-#[expect(clippy::print_stdout, reason = "a build tool talks to its user")]
-fn report(line: &str) {
-    println!("{line}");
-}
-
-fn workspace() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .ancestors()
-        .nth(2)
-        .expect("the crate is two levels deep")
-        .to_path_buf()
 }
 
 /// Step 1: the core module, by Debian's Rust for WebAssembly, or by rustup's where that is not installed.

@@ -2,8 +2,10 @@
 
 mod guest;
 mod picture;
+mod web;
 
 use std::num::NonZeroU16;
+use std::path::{Path, PathBuf};
 
 use clap::{Parser, Subcommand};
 
@@ -22,6 +24,12 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
+    /// Builds the npm package `fanfold-types` (web/) from source.
+    Web {
+        /// Write nothing; fail if the committed files are not what the sources give.
+        #[arg(long)]
+        check: bool,
+    },
     /// Draws a terminal's screen as an SVG.
     ///
     /// Reads what a program writes to a terminal, and draws what is on it at the end or after some seconds.
@@ -37,6 +45,20 @@ enum Task {
 fn main() -> anyhow::Result<()> {
     match Args::parse().task {
         Task::Guest { check } => guest::run(check),
+        Task::Web { check } => web::run(check),
         Task::Picture { columns, rows, seconds } => picture::run(columns, rows, seconds),
     }
+}
+
+#[expect(clippy::print_stdout, reason = "a build tool talks to its user")]
+fn report(line: &str) {
+    println!("{line}");
+}
+
+fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .expect("the crate is two levels deep")
+        .to_path_buf()
 }

@@ -6,3 +6,4 @@ mod command_agents;
 mod conformance;
 mod fanfold;
 mod run;
+mod view;

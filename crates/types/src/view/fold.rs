@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use core::mem;
 
 use super::shown::{AgentState, AgentView, LogView, PhaseView, RunHead, RunState, ViewChanges};
-use crate::{AgentFailure, Event, EventKind, Line, ResultLine, SessionRecord};
+use crate::{AgentFailure, Event, EventKind, Line, ResultLine, SessionRecord, Usage};
 
 /// How many logs are kept, and how many bytes of them: enough to read, and little enough for a page.
 const MAX_LOGS: usize = 2_000;
@@ -58,6 +58,8 @@ pub struct RunView {
     /// Reasons of agents by `seq`, from the result.
     reasons: BTreeMap<u64, String>,
     started: bool,
+    /// The result has said what everything cost.
+    counted: bool,
     closed: bool,
 }
 
@@ -139,7 +141,7 @@ impl RunView {
                 self.agent_started(*seq, label, phase.as_ref(), child_id, None)
             }
             SessionRecord::AgentEnd { seq, outcome, .. } => {
-                self.agent_ended(*seq, AgentState::from(*outcome), None)
+                self.agent_ended(*seq, AgentState::from(*outcome), None, None)
             }
             SessionRecord::RunEnd { stop_reason, .. } => self.end(RunState::from(*stop_reason), None),
         }
@@ -161,6 +163,8 @@ impl RunView {
         run.state = result.stop_reason.into();
         run.error = result.error.clone();
         run.agents_started = Some(result.agents_started);
+        self.counted = result.usage.is_some();
+        run.usage = result.usage.or(run.usage);
         run.failures = result.failures.clone();
         run.warnings = result.warnings.clone();
         for AgentFailure { seq, reason, .. } in &result.failures {
@@ -254,7 +258,7 @@ impl RunView {
                 self.agent_started(seq, &agent.label, agent.phase.as_ref(), &agent.child_id, Some(at));
             }
             EventKind::AgentEnd { agent } => {
-                self.agent_ended(agent.agent.seq.into(), agent.outcome.into(), Some(at));
+                self.agent_ended(agent.agent.seq.into(), agent.outcome.into(), agent.usage, Some(at));
             }
             EventKind::End { result } => {
                 self.end(result.stop_reason.into(), Some(at));
@@ -372,6 +376,7 @@ impl RunView {
             state: AgentState::Running,
             began: at,
             ended: None,
+            usage: None,
             reason: self.reasons.get(&seq).cloned(),
             changed: self.revision,
         });
@@ -383,7 +388,7 @@ impl RunView {
         true
     }
 
-    fn agent_ended(&mut self, seq: u64, state: AgentState, at: Option<u64>) -> bool {
+    fn agent_ended(&mut self, seq: u64, state: AgentState, usage: Option<Usage>, at: Option<u64>) -> bool {
         let Some(&index) = self.agent_by_seq.get(&seq) else { return false };
         let agent = &mut self.agents[index as usize];
         if agent.state != AgentState::Running {
@@ -391,8 +396,12 @@ impl RunView {
         }
         agent.state = state;
         agent.ended = at;
+        agent.usage = usage;
         agent.changed = self.revision;
         let phase = agent.phase;
+        if let Some(usage) = usage.filter(|_| !self.counted) {
+            self.run.usage = Some(self.run.usage.unwrap_or_default() + usage);
+        }
         self.tally(phase, |tally| tally.move_to(state));
         if let Some(index) = phase {
             self.settle(index, at);

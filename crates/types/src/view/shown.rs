@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AgentFailure, AgentOutcome, Meta, StopReason, WorkflowError};
+use crate::{AgentFailure, AgentOutcome, Meta, StopReason, Usage, WorkflowError};
 
 /// How far a run is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -133,17 +133,17 @@ pub struct RunHead {
     /// `agent()` calls that were accepted, known at the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agents_started: Option<u32>,
+    /// What its agents have cost, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
     /// Why it did not complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<WorkflowError>,
     /// The agents that could not start or ended without success, known with the result.
-    #[serde(default)]
     pub failures: Vec<AgentFailure>,
     /// What was put right or ignored on the way, known with the result.
-    #[serde(default)]
     pub warnings: Vec<String>,
     /// Whether the result was told.
-    #[serde(default)]
     pub has_result: bool,
     /// How many lines it has logged.
     pub logged: u32,
@@ -203,6 +203,9 @@ pub struct AgentView {
     /// When it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<u64>,
+    /// What it cost, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
     /// Why it did not succeed, known with the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,

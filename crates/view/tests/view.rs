@@ -1,0 +1,349 @@
+//! The view over HTTP, as a browser would ask it, and as others might.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use fanfold::{
+    Agent, AgentOutcome, CancellationToken, EndedAgent, ErrorCode, Event, EventKind, Meta, Observer as _,
+    RunEnd, StopReason,
+};
+use fanfold_view::{About, FilesError, Server, View, ViewOptions, Watch};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+const TOKEN: &str = "a-secret";
+
+fn options() -> ViewOptions {
+    let mut options = ViewOptions::default();
+    options.token = Some(TOKEN.into());
+    options
+}
+
+async fn serve(view: &View) -> SocketAddr {
+    let server = Server::bind(view.clone(), "127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let url = server.url();
+    assert!(url.ends_with("/#token=a-secret"), "{url}");
+    let address = url.trim_start_matches("http://").split('/').next().unwrap().parse().unwrap();
+    tokio::spawn(server.serve());
+    address
+}
+
+/// An answer: its status, its head and its body.
+struct Answer {
+    status: u16,
+    head: String,
+    body: String,
+}
+
+impl Answer {
+    /// The ids and data of the server-sent events in it.
+    fn events(&self) -> Vec<(&str, &str)> {
+        let blocks = self.body.split("\n\n").filter(|block| block.contains("id: "));
+        blocks
+            .map(|block| {
+                let field = |name| block.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
+                (field("id: "), field("data: "))
+            })
+            .collect()
+    }
+}
+
+/// Asks for something, and reads the answer until the server closes.
+async fn ask(address: SocketAddr, request: &str, headers: &[&str]) -> Answer {
+    let mut wire = TcpStream::connect(address).await.unwrap();
+    let host = if headers.iter().any(|header| header.starts_with("Host:")) {
+        String::new()
+    } else {
+        format!("Host: {address}\r\n")
+    };
+    let headers: String = headers.iter().map(|header| format!("{header}\r\n")).collect();
+    let text = format!("{request} HTTP/1.1\r\n{host}{headers}Connection: close\r\n\r\n");
+    wire.write_all(text.as_bytes()).await.unwrap();
+    let mut bytes = Vec::new();
+    wire.read_to_end(&mut bytes).await.unwrap();
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap();
+    let body = if head.contains("transfer-encoding: chunked") { unchunk(body) } else { body.to_owned() };
+    Answer { status: head[9..12].parse().unwrap(), head: head.to_ascii_lowercase(), body }
+}
+
+fn unchunk(mut text: &str) -> String {
+    let mut body = String::new();
+    while let Some((size, rest)) = text.split_once("\r\n") {
+        let size = usize::from_str_radix(size, 16).unwrap();
+        if size == 0 {
+            break;
+        }
+        body += &rest[..size];
+        text = &rest[size + 2..];
+    }
+    body
+}
+
+async fn get(address: SocketAddr, path: &str) -> Answer {
+    ask(address, &format!("GET {path}"), &[&format!("Authorization: Bearer {TOKEN}")]).await
+}
+
+/// Tells a short run, its end included.
+fn tell(watch: &Watch) {
+    let meta = Arc::new(Meta::new("demo", "a run"));
+    let agent = Arc::new(Agent { seq: 1, label: "a".into(), phase: None, child_id: "c".into() });
+    let ended = EndedAgent { agent: agent.clone(), outcome: AgentOutcome::Completed, usage: None };
+    let end = RunEnd { stop_reason: StopReason::Completed, error: None, agents_started: 1 };
+    let kinds = [
+        EventKind::Start { meta: meta.clone() },
+        EventKind::AgentStart { agent },
+        EventKind::AgentEnd { agent: ended },
+        EventKind::End { result: end },
+    ];
+    for (i, kind) in kinds.into_iter().enumerate() {
+        let n = i as u64 + 1;
+        watch.event(&meta, &Event { kind, id: "run-1".into(), n, at: 1_000 + n });
+    }
+}
+
+#[tokio::test]
+async fn a_reader_that_comes_back_gets_what_it_missed_and_nothing_twice() {
+    let view = View::new(options());
+    let watch = view.watch(About::default());
+    tell(&watch);
+    drop(watch);
+    let address = serve(&view).await;
+    let whole = get(address, "/api/runs/1/events").await;
+    assert_eq!(whole.status, 200);
+    assert!(whole.head.contains("content-type: text/event-stream"), "{}", whole.head);
+    let ids: Vec<_> = whole.events().iter().map(|(id, _)| id.to_string()).collect();
+    assert_eq!(ids, ["1", "2", "3", "4"]);
+    assert!(whole.body.contains("event: over"), "{}", whole.body);
+    for seen in 0..6 {
+        let headers = [format!("Authorization: Bearer {TOKEN}"), format!("Last-Event-ID: {seen}")];
+        let rest = ask(address, "GET /api/runs/1/events", &headers.each_ref().map(String::as_str)).await;
+        assert_eq!(rest.events(), whole.events()[seen.min(4)..], "after {seen}");
+        assert!(rest.body.contains("event: over"));
+    }
+}
+
+#[tokio::test]
+async fn a_reader_of_a_live_run_is_told_as_it_happens() {
+    let view = View::new(options());
+    let watch = view.watch(About::default());
+    let address = serve(&view).await;
+    let reader = tokio::spawn(async move { get(address, "/api/runs/1/events").await });
+    // Whatever of it comes before the reader and whatever after.
+    tokio::task::yield_now().await;
+    tell(&watch);
+    drop(watch);
+    let told = reader.await.unwrap();
+    assert_eq!(told.events().len(), 4);
+    assert!(told.body.contains("event: over"));
+}
+
+#[tokio::test]
+async fn a_run_that_could_not_start_says_why() {
+    let view = View::new(options());
+    let watch = view.watch(About::default());
+    watch.refuse(&ErrorCode::ScriptParse.error("unexpected token").at(3, 7));
+    let address = serve(&view).await;
+    let told = get(address, "/api/runs/1/events").await;
+    assert_eq!(told.events().len(), 1);
+    assert!(told.body.contains("SCRIPT_PARSE") && told.body.contains("event: over"), "{}", told.body);
+}
+
+#[tokio::test]
+async fn nothing_is_told_without_the_token() {
+    let view = View::new(options());
+    tell(&view.watch(About::default().script("secret script")));
+    let address = serve(&view).await;
+    let paths = ["", "/1", "/1/events", "/1/value"];
+    for path in paths {
+        for headers in [&[][..], &["Authorization: Bearer wrong"], &["Cookie: token=a-secret"]] {
+            let answer = ask(address, &format!("GET /api/runs{path}"), headers).await;
+            assert_eq!(answer.status, 401, "{path} {headers:?}");
+            assert!(!answer.body.contains("demo") && !answer.body.contains("script"), "{}", answer.body);
+        }
+        let query = ask(address, &format!("GET /api/runs{path}?token={TOKEN}"), &[]).await;
+        assert_eq!(query.status, 401, "a token in a query would be written into logs");
+    }
+    assert_eq!(ask(address, "POST /api/runs/1/cancel", &["X-Fanfold-View: 1"]).await.status, 401);
+    assert_eq!(get(address, "/api/runs").await.status, 200);
+    assert!(get(address, "/api/runs/1").await.body.contains("secret script"));
+}
+
+#[tokio::test]
+async fn a_name_that_was_made_to_point_here_is_refused() {
+    let mut options = options();
+    options.hosts = vec!["runs.example.com".into()];
+    let view = View::new(options);
+    let address = serve(&view).await;
+    let bearer = format!("Authorization: Bearer {TOKEN}");
+    for (host, status) in [
+        ("evil.example", 421),
+        ("localhost.evil.example", 421),
+        ("localhost", 200),
+        ("[::1]:80", 200),
+        ("runs.example.com:443", 200),
+    ] {
+        for path in ["/", "/assets/main.js", "/api/runs"] {
+            let answer = ask(address, &format!("GET {path}"), &[&bearer, &format!("Host: {host}")]).await;
+            assert_eq!(answer.status, status, "{host} {path}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_page_allows_nothing_but_itself() {
+    let view = View::new(options());
+    let address = serve(&view).await;
+    let (one, other) = (ask(address, "GET /", &[]).await, ask(address, "GET /", &[]).await);
+    let policy = |answer: &Answer| {
+        let line = answer.head.lines().find(|line| line.starts_with("content-security-policy:")).unwrap();
+        line.to_owned()
+    };
+    let (policies, page) = ((policy(&one), policy(&other)), &one.body);
+    for directive in ["default-src 'none'", "'wasm-unsafe-eval'", "base-uri 'none'", "frame-ancestors 'none'"]
+    {
+        assert!(policies.0.contains(directive), "{}", policies.0);
+    }
+    for hole in ["unsafe-inline", "'unsafe-eval'", "http:", "https:", "data:", "*"] {
+        assert!(!policies.0.contains(hole), "{}", policies.0);
+    }
+    assert_ne!(policies.0, policies.1, "a nonce is for one page");
+    let nonce = policies.0.split("'nonce-").nth(1).unwrap().split('\'').next().unwrap();
+    assert_eq!(page.matches(&format!("nonce=\"{nonce}\"")).count(), 2);
+    assert_eq!(page.matches("<script").count(), 1);
+    assert!(!page.contains(TOKEN) && !page.contains("{{"));
+    for header in
+        ["referrer-policy: no-referrer", "x-content-type-options: nosniff", "cache-control: no-store"]
+    {
+        assert!(one.head.contains(header), "{}", one.head);
+    }
+    // All that it asks for is there.
+    let mut scripts = vec![
+        "main.js".to_owned(),
+        "fanfold_types_bg.wasm".to_owned(),
+        "view.css".to_owned(),
+        "icon.svg".to_owned(),
+    ];
+    let mut at = 0;
+    while let Some(name) = scripts.get(at).cloned() {
+        let asset = ask(address, &format!("GET /assets/{name}"), &[]).await;
+        assert_eq!(asset.status, 200, "{name}");
+        for import in asset.body.split("from \"./").skip(1).filter(|_| name.ends_with(".js")) {
+            let import = import.split('"').next().unwrap().to_owned();
+            if !scripts.contains(&import) {
+                scripts.push(import);
+            }
+        }
+        at += 1;
+    }
+    assert!(scripts.len() > 10, "{scripts:?}");
+    assert_eq!(ask(address, "GET /assets/../Cargo.toml", &[]).await.status, 404);
+}
+
+#[tokio::test]
+async fn cancelling_needs_leave_and_comes_from_the_page() {
+    let bearer = format!("Authorization: Bearer {TOKEN}");
+    for (allowed, headers, status) in [
+        (false, vec!["X-Fanfold-View: 1"], 403),
+        (true, vec![], 403),
+        (true, vec!["X-Fanfold-View: 1", "Origin: http://evil.example"], 403),
+        (true, vec!["X-Fanfold-View: 1", "Sec-Fetch-Site: cross-site"], 403),
+        (true, vec!["X-Fanfold-View: 1"], 202),
+    ] {
+        let mut options = options();
+        options.cancel = allowed;
+        let view = View::new(options);
+        let cancel = CancellationToken::new();
+        let watch = view.watch(About::default().cancel(cancel.clone()));
+        let address = serve(&view).await;
+        let all: Vec<&str> = headers.iter().copied().chain([bearer.as_str()]).collect();
+        assert_eq!(ask(address, "POST /api/runs/1/cancel", &all).await.status, status, "{headers:?}");
+        assert_eq!(cancel.is_cancelled(), status == 202, "{headers:?}");
+        assert_eq!(ask(address, "GET /api/runs/1/cancel", &all).await.status, 405);
+        drop(watch);
+    }
+}
+
+#[tokio::test]
+async fn it_can_be_mounted_anywhere() {
+    let mut options = options();
+    options.token = None;
+    let view = View::new(options);
+    tell(&view.watch(About::default()));
+    let app = axum::Router::new().nest("/team/runs", view.router());
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move { axum::serve(listener, app).await });
+    let page = ask(address, "GET /team/runs", &[]).await;
+    assert_eq!(page.status, 307);
+    assert!(page.head.contains("location: ./runs/"), "{}", page.head);
+    for path in ["/", "/assets/main.js", "/api/runs", "/api/runs/1/events"] {
+        assert_eq!(ask(address, &format!("GET /team/runs{path}"), &[]).await.status, 200, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn only_so_many_ended_runs_are_kept() {
+    let mut options = options();
+    options.keep = 2;
+    let view = View::new(options);
+    let lasting = view.watch(About::default());
+    for _ in 0..5 {
+        tell(&view.watch(About::default()));
+    }
+    let address = serve(&view).await;
+    let list = get(address, "/api/runs").await;
+    let keys: Vec<_> = (1..=6).filter(|key| list.body.contains(&format!("\"key\":{key},"))).collect();
+    // The one that goes on, and the last of the others; one more may have ended since.
+    assert_eq!(keys, [1, 4, 5, 6]);
+    drop(lasting);
+}
+
+#[tokio::test]
+async fn files_are_told_as_live_runs_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = concat!(
+        "{\"type\":\"workflow/start\",\"id\":\"a\",\"n\":1,\"at\":5,\"meta\":{\"name\":\"one\",\"description\":\"d\"}}\n",
+        "not a line\n",
+        "{\"type\":\"workflow/start\",\"id\":\"b\",\"n\":1,\"at\":6,\"meta\":{\"name\":\"two\",\"description\":\"d\"}}\n",
+        "{\"type\":\"message\"}\n",
+        "{\"type\":\"workflow/end\",\"id\":\"a\",\"n\":2,\"at\":9,\"result\":{\"stopReason\":\"completed\",\"agentsStarted\":0}}\n",
+        "{\"type\":\"result\",\"id\":\"a\",\"stopReason\":\"completed\",\"value\":{\"big\":12345678901234567890},\"agentsStarted\":0}\n",
+    );
+    std::fs::write(folder.path().join("both.jsonl"), lines).unwrap();
+    std::fs::write(folder.path().join("both.js"), "return 1").unwrap();
+    std::fs::write(folder.path().join("notes.txt"), "no run").unwrap();
+    let view = View::new(options());
+    assert_eq!(view.files([folder.path().to_owned()]).unwrap(), 1);
+    let address = serve(&view).await;
+    let list = get(address, "/api/runs").await.body;
+    assert!(list.contains("\"name\":\"one\"") && list.contains("\"state\":\"completed\""), "{list}");
+    assert!(list.contains("\"name\":\"two\"") && list.contains("\"state\":\"interrupted\""), "{list}");
+    assert_eq!(get(address, "/api/runs/1/events").await.events().len(), 3);
+    assert_eq!(get(address, "/api/runs/2/events").await.events().len(), 1);
+    assert_eq!(get(address, "/api/runs/1/value").await.body, "{\"big\":12345678901234567890}");
+    assert_eq!(get(address, "/api/runs/2/value").await.status, 404);
+    assert!(get(address, "/api/runs/1").await.body.contains("return 1"));
+    assert_eq!(get(address, "/api/runs/3/events").await.status, 404);
+}
+
+#[test]
+fn what_cannot_be_shown_is_said_by_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let view = View::new(options());
+    let missing = view.files([folder.path().join("none.jsonl")]).unwrap_err();
+    assert!(matches!(missing, FilesError::Read { .. }) && missing.to_string().contains("none.jsonl"));
+    let notes = folder.path().join("notes.txt");
+    std::fs::write(&notes, "no run\n").unwrap();
+    assert!(matches!(view.files([notes]).unwrap_err(), FilesError::NoRun { .. }));
+    assert_eq!(view.files([folder.path().to_owned()]).unwrap(), 0);
+}
+
+#[test]
+fn a_token_is_new_for_each_view_and_in_no_debug_output() {
+    let (one, other) = (View::new(ViewOptions::default()), View::new(ViewOptions::default()));
+    assert_ne!(one.token(), other.token());
+    let token = one.token().unwrap();
+    assert!(token.len() >= 32);
+    assert!(!format!("{one:?}").contains(token));
+}
