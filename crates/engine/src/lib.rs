@@ -60,6 +60,8 @@ mod json;
 mod limits;
 mod observe;
 mod options;
+mod pooling;
+mod programs;
 mod request;
 mod run;
 mod sandbox;
