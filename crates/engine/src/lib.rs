@@ -62,6 +62,8 @@ mod json;
 mod limits;
 mod observe;
 mod options;
+mod pooling;
+mod programs;
 mod request;
 mod run;
 mod sandbox;

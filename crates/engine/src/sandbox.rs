@@ -16,6 +16,7 @@ use crate::bindings::fanfold::workflow::types::{self, Failure, Report, Settings,
 use crate::bindings::fanfold::workflow::{agent, progress};
 use crate::bindings::{Workflow, WorkflowPre};
 use crate::limits::Limits;
+use crate::pooling::Pool;
 use crate::run::{Link, Reply};
 use crate::ticker::{TICK, Ticker};
 use crate::turns::{Turn, Turns};
@@ -25,12 +26,13 @@ pub(crate) const WASM_STACK_BYTES: usize = 4 << 20;
 pub(crate) const ASYNC_STACK_BYTES: usize = 5 << 20;
 
 /// Functions that the guest's tables may hold; it has about 4,000 and never grows them.
-const MAX_TABLE_ELEMENTS: usize = 10_000;
+pub(crate) const MAX_TABLE_ELEMENTS: usize = 10_000;
 
 /// Where instances come from.
 #[derive(Clone)]
 pub(crate) struct Sandboxes {
     pre: WorkflowPre<Host>,
+    pool: Pool,
     ticker: Ticker,
     turns: Turns,
 }
@@ -40,13 +42,14 @@ impl Sandboxes {
     pub(crate) fn new(
         engine: &wasmtime::Engine,
         component: &wasmtime::component::Component,
+        pool: Pool,
     ) -> wasmtime::Result<Self> {
         let mut linker = Linker::new(engine);
         types::add_to_linker::<_, HasSelf<Host>>(&mut linker, |host| host)?;
         progress::add_to_linker::<_, HasSelf<Host>>(&mut linker, |host| host)?;
         agent::add_to_linker::<_, Host>(&mut linker, |host| host)?;
         let pre = WorkflowPre::new(linker.instantiate_pre(component)?)?;
-        Ok(Self { pre, ticker: Ticker::start(engine)?, turns: Turns::default() })
+        Ok(Self { pre, pool, ticker: Ticker::start(engine)?, turns: Turns::default() })
     }
 
     /// Compiles a script to bytecode, without running any of it.
@@ -58,6 +61,7 @@ impl Sandboxes {
         source: &str,
         limits: &Limits,
     ) -> Result<Result<Vec<u8>, SyntaxError>, WorkflowError> {
+        let _slot = self.pool.for_compiling().await;
         let _ticking = self.ticker.keep_ticking();
         let (mut store, workflow) = self.instantiate(limits, None).await?;
         workflow.call_compile(&mut store, source).await.map_err(|error| explain(&error, limits))
@@ -71,6 +75,7 @@ impl Sandboxes {
         limits: &Limits,
         link: Arc<Link>,
     ) -> Result<Report, WorkflowError> {
+        let _slot = self.pool.for_running().await;
         let _ticking = self.ticker.keep_ticking();
         let (mut store, workflow) = self.instantiate(limits, Some(link)).await?;
         let report = store

@@ -1,5 +1,6 @@
 //! Builds and checks what is committed in built form: `cargo xtask help`.
 
+mod bench;
 mod guest;
 mod picture;
 mod web;
@@ -18,6 +19,12 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Task {
+    /// Measures Fanfold: `--peers` beside other engines, into docs/performance.md; `--help` for more.
+    #[command(disable_help_flag = true)]
+    Bench {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
     /// Builds the guest component from source.
     Guest {
         /// Write nothing; fail if the committed component is not what the sources give.
@@ -44,6 +51,7 @@ enum Task {
 
 fn main() -> anyhow::Result<()> {
     match Args::parse().task {
+        Task::Bench { args } => bench::run(&args),
         Task::Guest { check } => guest::run(check),
         Task::Web { check } => web::run(check),
         Task::Picture { columns, rows, seconds } => picture::run(columns, rows, seconds),

@@ -1,0 +1,144 @@
+//! What is measured. Scripts use what every engine has: `agent(prompt)`, `parallel(thunks)`, `pipeline(items, …)`.
+
+use peer_protocol::Job;
+
+use super::peer::Kind;
+
+/// Agents that run at once where an engine has a queue: what the replaced engine does at most by default.
+pub(super) const AGENTS_AT_ONCE: u32 = 16;
+
+pub(super) struct Work {
+    pub(super) name: &'static str,
+    script: &'static str,
+    pub(super) measure: Measure,
+    /// Runs in one turn of an engine.
+    count: u32,
+}
+
+pub(super) enum Measure {
+    /// How long a run takes, from text to value.
+    Run {
+        expect: &'static str,
+        /// No two texts are the same.
+        fresh: bool,
+        /// Divides the time, for works that repeat something within the run.
+        per: u32,
+    },
+    /// How long it takes until all runs are at their agents.
+    Start,
+    /// Memory of a run that waits.
+    Memory,
+    /// How long a run takes to end once cancelled.
+    Cancel {
+        /// The script computes, and never awaits.
+        spinning: bool,
+    },
+    /// From the start of the process to the script's first agent.
+    FirstAgent,
+}
+
+const PARK: &str = "return await agent('hang')";
+
+const fn run(name: &'static str, script: &'static str, expect: &'static str, count: u32, per: u32) -> Work {
+    Work { name, script, measure: Measure::Run { expect, fresh: false, per }, count }
+}
+
+pub(super) const WORKS: &[Work] = &[
+    Work {
+        name: "a trivial run, new text",
+        script: "return 1",
+        measure: Measure::Run { expect: "1", fresh: true, per: 1 },
+        count: 10,
+    },
+    run("the same text again", "return 1", "1", 10, 1),
+    run("one agent", "return await agent('x')", r#""x""#, 10, 1),
+    run(
+        "1,000 agents in parallel",
+        "return (await parallel(Array.from({ length: 1000 }, (_, i) => () => agent('x' + i)))).length",
+        "1000",
+        3,
+        1,
+    ),
+    run(
+        "1,000 agents in sequence, per call",
+        "let n = 0; for (let i = 0; i < 1000; i++) n += (await agent('x')).length; return n",
+        "1000",
+        3,
+        1000,
+    ),
+    run(
+        "a pipeline of 3 stages over 300 items",
+        "return (await pipeline(Array.from({ length: 300 }, (_, i) => i), (i) => agent('a' + i), (p, i) => agent('b' + i), \
+         (p, i) => agent('c' + i))).length",
+        "300",
+        3,
+        1,
+    ),
+    run("a result of 1 MiB", "return ['x'.repeat(1 << 20)].length && 'x'.repeat(1 << 20)", MIB, 3, 1),
+    run(
+        "fib(27) in the script",
+        "const f = (n) => n < 2 ? n : f(n - 1) + f(n - 2); return f(27)",
+        "196418",
+        2,
+        1,
+    ),
+    Work { name: "starting 100 runs", script: PARK, measure: Measure::Start, count: 100 },
+    Work { name: "memory of a parked run, of 100", script: PARK, measure: Measure::Memory, count: 100 },
+    Work {
+        name: "cancelling a parked run",
+        script: PARK,
+        measure: Measure::Cancel { spinning: false },
+        count: 10,
+    },
+    Work {
+        name: "cancelling a run that spins",
+        script: "agent('hang'); for (;;) {}",
+        measure: Measure::Cancel { spinning: true },
+        count: 1,
+    },
+    Work { name: "process start to the first agent", script: PARK, measure: Measure::FirstAgent, count: 1 },
+];
+
+/// Stands for the JSON of a string of 1 MiB.
+const MIB: &str = "1 MiB";
+
+impl Work {
+    pub(super) fn job(&self) -> Job {
+        let (script, count) = (self.script.to_owned(), self.count);
+        match &self.measure {
+            Measure::Run { expect, fresh, .. } => {
+                let expect = match *expect {
+                    MIB => format!("\"{}\"", "x".repeat(1 << 20)),
+                    expect => expect.to_owned(),
+                };
+                Job::Run { script, expect, count, fresh: *fresh }
+            }
+            _ => Job::Park { script, count },
+        }
+    }
+
+    pub(super) fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Works that take an engine seconds get fewer turns.
+    pub(super) fn rounds(&self, rounds: usize) -> usize {
+        match self.measure {
+            Measure::Run { .. } | Measure::Cancel { spinning: false } => rounds,
+            _ => rounds.div_ceil(2),
+        }
+    }
+
+    /// Whether an engine can do it at all.
+    pub(super) fn suits(&self, kind: Kind) -> bool {
+        !(matches!(self.measure, Measure::Cancel { spinning: true }) && kind == Kind::QuickJs)
+    }
+
+    pub(super) fn agents_at_once(&self) -> u32 {
+        match self.measure {
+            Measure::Run { .. } => AGENTS_AT_ONCE,
+            // As many as there are runs.
+            _ => 1_000_000,
+        }
+    }
+}
