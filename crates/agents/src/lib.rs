@@ -4,7 +4,8 @@
 //! - [`Scripted`]: answers by what the prompt says, deterministic; for tests, demos and offline use
 //! - [`Command`]: runs a program per child, prompt on its standard input, answer on its standard output
 //! - [`OpenAi`], [`Anthropic`]: ask a model API over HTTP ([`HttpAgents`])
-//! - [`FailureKind`]: what kind of failure ended a child of the latter
+//! - [`Acp`]: runs a coding agent per child, by the Agent Client Protocol
+//! - [`FailureKind`]: what kind of failure ended a child of the latter three
 //!
 //! The trait that they implement is [`fanfold::Subagents`].
 //!
@@ -18,6 +19,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod acp;
 mod anthropic;
 mod ask;
 mod attempts;
@@ -31,6 +33,7 @@ mod process;
 mod scripted;
 mod text;
 
+pub use acp::{Acp, Permissions};
 pub use anthropic::{Anthropic, Messages};
 pub use command::{Command, CommandError};
 pub use failure::FailureKind;

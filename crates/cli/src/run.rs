@@ -7,13 +7,12 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use fanfold::{
-    CancellationToken, Engine, RunResult, StartRequest, StopReason, Subagents, WorkflowError, text,
+    CancellationToken, Engine, RunResult, StartRequest, StopReason, Subagents as _, WorkflowError, text,
 };
-use fanfold_agents::{Command, Scripted};
 
 use crate::args::RunArgs;
 use crate::provider::{Requests, WithDefaults};
-use crate::settings::{AgentSettings, Settings};
+use crate::settings::Settings;
 use crate::signals::Interrupts;
 use crate::{check, display, engine, input, lines, status};
 
@@ -23,7 +22,7 @@ pub(crate) async fn run(args: &RunArgs) -> Result<ExitCode> {
     let script = input::script(&args.script)?;
     let requests = args.with_requests.then(Arc::<Requests>::default);
     let provider = WithDefaults {
-        agents: agents(&settings.agents)?,
+        agents: settings.agents.make(settings.model.as_deref())?,
         provider: settings.provider.clone(),
         model: settings.model.clone(),
         requests: requests.clone(),
@@ -34,7 +33,7 @@ pub(crate) async fn run(args: &RunArgs) -> Result<ExitCode> {
     ] {
         ensure!(
             given.is_none() || honoured,
-            "{option} would have no effect: the agent command does not read it; see FANFOLD_MODEL and \
+            "{option} would have no effect with these agents; see docs/agents.md, and for commands FANFOLD_MODEL and \
              FANFOLD_PROVIDER in the README"
         );
     }
@@ -113,24 +112,6 @@ pub(crate) async fn run(args: &RunArgs) -> Result<ExitCode> {
         }
     }
     finish(&run, &result, args, &settings, display, &script)
-}
-
-fn agents(settings: &AgentSettings) -> Result<Box<dyn Subagents>> {
-    Ok(match settings {
-        AgentSettings::Scripted { by_default } => {
-            if *by_default {
-                display::notice("no agent command, so answers are canned; give one with --agent-command");
-            }
-            Box::new(Scripted::new())
-        }
-        AgentSettings::Command { command, env } => {
-            let mut command = Command::parse(command).context("--agent-command")?;
-            for name in env {
-                command = command.inherit(name);
-            }
-            Box::new(command)
-        }
-    })
 }
 
 /// The script's args as JSON text.

@@ -94,7 +94,7 @@ impl Answerer for Work {
 
 impl Config {
     /// Starts a process and names it, or says why that is not possible and what to do.
-    pub(super) fn start(
+    pub(crate) fn start(
         &self,
         request: &AgentRequest,
         attempt: u32,
