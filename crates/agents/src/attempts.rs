@@ -5,7 +5,6 @@ use std::time::Duration;
 use fanfold::{AgentRequest, Answer, ChildError};
 use tokio::time::{Instant, sleep};
 
-use crate::ask::{Answerer, Question};
 use crate::failure::{Failure, FailureKind, Reason};
 use crate::patience::{Patience, Stop};
 
@@ -22,6 +21,12 @@ pub(crate) struct Retries {
     pub(crate) longest_wait: Duration,
 }
 
+/// What can be tried again.
+pub(crate) trait Attempt: Send {
+    /// Tries once, from the beginning.
+    fn attempt(&mut self) -> impl Future<Output = Result<Answer, Failure>> + Send;
+}
+
 impl From<Stop> for Failure {
     fn from(stop: Stop) -> Self {
         match stop {
@@ -32,17 +37,16 @@ impl From<Stop> for Failure {
 }
 
 impl Retries {
-    /// Asks until there is an answer, or no try is left.
-    pub(crate) async fn ask(
+    /// Tries until there is an answer, or no try is left.
+    pub(crate) async fn run(
         self,
-        question: &Question,
-        whom: &mut impl Answerer<Error = Failure>,
+        work: &mut impl Attempt,
         request: &AgentRequest,
         patience: &Patience,
     ) -> Result<Answer, ChildError> {
         let mut tries = 0;
         loop {
-            let failure = match question.ask(whom).await {
+            let failure = match work.attempt().await {
                 Ok(answer) => return Ok(answer),
                 Err(failure) => failure,
             };

@@ -94,22 +94,22 @@ use crate::worktree::Worktrees;
 /// Starting a child panics outside of a Tokio runtime, or in one whose I/O or time driver is not enabled.
 #[derive(Clone, Debug)]
 pub struct Command {
-    config: Arc<Config>,
+    pub(crate) config: Arc<Config>,
 }
 
 /// What is fixed for all children.
 #[derive(Clone)]
-struct Config {
+pub(crate) struct Config {
     /// The program and its arguments.
     words: Vec<String>,
     /// What is run: the first word, made absolute if it is a path.
     program: PathBuf,
-    directory: PathBuf,
+    pub(crate) directory: PathBuf,
     environment: Environment,
     support: Support,
-    answer_bytes: usize,
-    schema_attempts: u32,
-    stop_grace: Duration,
+    pub(crate) answer_bytes: usize,
+    pub(crate) schema_attempts: u32,
+    pub(crate) stop_grace: Duration,
     worktrees: Option<Worktrees>,
 }
 
@@ -175,6 +175,17 @@ impl Command {
                 stop_grace: Duration::from_secs(2),
                 worktrees: None,
             }),
+        })
+    }
+
+    /// Looks for the program, if its path is relative, from this folder instead of the current one.
+    #[must_use]
+    pub fn relative_to(self, folder: impl AsRef<Path>) -> Self {
+        self.with(|config| {
+            let program = Path::new(&config.words[0]);
+            if program.components().count() > 1 && program.is_relative() {
+                config.program = config.directory.join(folder).join(program);
+            }
         })
     }
 

@@ -6,7 +6,8 @@
 //! - [`Worktrees`]: git worktrees for its children; [`clean_worktrees`]: tidies up after a crash
 //! - [`Command`]: runs a program per child, prompt on its standard input, answer on its standard output
 //! - [`OpenAi`], [`Anthropic`]: ask a model API over HTTP ([`HttpAgents`])
-//! - [`FailureKind`]: what kind of failure ended a child of the latter
+//! - [`Acp`]: runs a coding agent per child, by the Agent Client Protocol
+//! - [`FailureKind`]: what kind of failure ended a child of the latter three
 //! - [`ask`]: asking for a value that satisfies a schema, of agents that know text alone
 //!
 //! The trait that they implement is [`fanfold::Subagents`].
@@ -21,6 +22,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod acp;
 mod anthropic;
 pub mod ask;
 mod attempts;
@@ -38,6 +40,7 @@ mod scripted;
 mod text;
 mod worktree;
 
+pub use acp::{Acp, Permissions};
 pub use anthropic::{Anthropic, Messages};
 pub use command::{Command, CommandError};
 pub use dry_run::DryRun;

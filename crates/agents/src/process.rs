@@ -3,6 +3,7 @@
 use std::io;
 use std::process::{ExitStatus, Stdio};
 
+use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
 /// A running process, on Unix with its process group. Dropping it kills them.
@@ -114,5 +115,31 @@ impl Drop for Process {
     fn drop(&mut self) {
         // The process itself is waited for by tokio, in the background.
         self.kill();
+    }
+}
+
+/// Hands over what comes until the end of the stream.
+pub(crate) async fn read<E>(
+    stream: Option<impl AsyncRead + Unpin>,
+    mut take: impl FnMut(&[u8]) -> Result<(), E>,
+) -> Result<(), E> {
+    let Some(mut stream) = stream else { return Ok(()) };
+    let mut bytes = vec![0; 16 * 1024];
+    // A stream that breaks has nothing more to say.
+    while let Ok(count @ 1..) = stream.read(&mut bytes).await {
+        take(&bytes[..count])?;
+    }
+    Ok(())
+}
+
+/// How a process ended.
+pub(crate) fn describe(status: ExitStatus) -> String {
+    #[cfg(unix)]
+    if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
+        return format!("killed by signal {signal}");
+    }
+    match status.code() {
+        Some(code) => format!("exit status {code}"),
+        None => status.to_string(),
     }
 }

@@ -39,6 +39,10 @@ Examples:
       offline, with scripted agents
   fanfold run review.js --args @args.json --agent-command \"claude -p\"
       each agent is a process: prompt on its standard input, answer on its standard output
+  fanfold run review.js --agents anthropic --model claude-sonnet-4-6
+      each agent is a request to a model API; the key is in ANTHROPIC_API_KEY
+  fanfold run migrate.js --agents acp --agent-command \"my-agent --acp\"
+      each agent is a coding agent that speaks the Agent Client Protocol
   echo 'return await agent(\"hi\")' | fanfold run - --json
       one JSON object a line: every event, and at last the result
   fanfold run review.js | jq .findings
@@ -96,11 +100,11 @@ pub(crate) struct RunArgs {
 /// What `fanfold.toml` says too.
 #[derive(Debug, Args)]
 pub(crate) struct SettingsArgs {
-    /// Who runs `agent()`. Default: `command` where there is a command, else `scripted`
+    /// Who runs `agent()`. Default: what fanfold.toml says, `command` where there is a command, else `scripted`
     #[arg(long, value_enum)]
     pub(crate) agents: Option<Agents>,
 
-    /// The program that is one agent, such as "claude -p"; split into words as a shell does
+    /// The program that is one agent, for `command` and `acp`, such as "claude -p"; split into words as a shell does
     #[arg(long, value_name = "COMMAND")]
     pub(crate) agent_command: Option<String>,
 
@@ -254,6 +258,13 @@ pub(crate) enum Agents {
     Scripted,
     /// A process for each agent
     Command,
+    /// A request to an OpenAI-compatible API for each agent
+    #[value(name = "openai")]
+    OpenAi,
+    /// A request to Anthropic's API for each agent
+    Anthropic,
+    /// A coding agent that speaks the Agent Client Protocol for each agent
+    Acp,
     /// The MCP client's own model (fanfold mcp)
     Sampling,
 }

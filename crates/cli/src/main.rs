@@ -4,11 +4,12 @@
 //! - `args`: what the command line takes; `settings`: that, and `fanfold.toml`; `input`: files and options as text
 //! - `run`, `check`, `mcp`: the commands
 //! - `view`: the page that shows runs
-//! - `provider`: who runs `agent()`
+//! - `agents`: who runs `agent()`; `provider`: the same with the user's defaults
 //! - `display`: what a person sees of a run; `lines`: what a program sees (`--json`)
 //! - `engine`: the engine, and what a person sees while it is made
 //! - `signals`: Ctrl-C
 
+mod agents;
 mod args;
 mod check;
 mod display;

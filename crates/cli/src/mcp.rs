@@ -15,7 +15,8 @@ use uuid::Uuid;
 
 use crate::args::{HttpArgs, McpArgs, Transport};
 use crate::provider::WithDefaults;
-use crate::settings::{AgentSettings, Settings};
+use crate::agents::AgentSettings;
+use crate::settings::Settings;
 use crate::signals::Interrupts;
 use crate::{display, engine, status};
 

@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Result, ensure};
 use fanfold::{AgentRequest, CancellationToken, Child, StartError, Subagents, Support};
-use fanfold_agents::{Command, Scripted};
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-use crate::settings::{AgentSettings, Settings};
+use crate::settings::Settings;
 
 /// Fills in the provider and model of agents that name none, and notes what each was asked.
 pub(crate) struct WithDefaults {
@@ -22,7 +21,7 @@ pub(crate) struct WithDefaults {
 impl WithDefaults {
     /// The provider that the settings choose.
     pub(crate) fn new(settings: &Settings, requests: Option<Arc<Requests>>) -> Result<Self> {
-        Self::of(agents(&settings.agents)?, settings, requests)
+        Self::of(settings.agents.make(settings.model.as_deref())?, settings, requests)
     }
 
     /// This provider, with the settings' defaults.
@@ -38,28 +37,12 @@ impl WithDefaults {
         {
             ensure!(
                 given.is_none() || honoured,
-                "{option} would have no effect: the agents do not read it; see FANFOLD_MODEL and \
-                 FANFOLD_PROVIDER in the README"
+                "{option} would have no effect with these agents; see docs/agents.md, and for commands \
+                 FANFOLD_MODEL and FANFOLD_PROVIDER in the README"
             );
         }
         Ok(Self { agents, provider: provider.clone(), model: model.clone(), requests })
     }
-}
-
-fn agents(settings: &AgentSettings) -> Result<Box<dyn Subagents>> {
-    Ok(match settings {
-        AgentSettings::Scripted { .. } => Box::new(Scripted::new()),
-        AgentSettings::Command { command, env } => {
-            let mut command = Command::parse(command).context("--agent-command")?;
-            for name in env {
-                command = command.inherit(name);
-            }
-            Box::new(command)
-        }
-        AgentSettings::Sampling => {
-            bail!("--agents sampling is for `fanfold mcp`: only there is a client whose model could be asked")
-        }
-    })
 }
 
 impl Subagents for WithDefaults {

@@ -10,7 +10,7 @@ use fanfold::{CancellationToken, Engine, RunResult, StartRequest, StopReason, Wo
 
 use crate::args::RunArgs;
 use crate::provider::{Requests, WithDefaults};
-use crate::settings::{AgentSettings, Settings};
+use crate::settings::Settings;
 use crate::signals::Interrupts;
 use crate::{check, display, engine, input, lines, status, view};
 
@@ -19,8 +19,6 @@ pub(crate) async fn run(args: &RunArgs) -> Result<ExitCode> {
     let settings = Settings::read(&args.settings)?;
     let script = input::script(&args.script)?;
     let requests = args.with_requests.then(Arc::<Requests>::default);
-    if settings.agents == (AgentSettings::Scripted { by_default: true }) {
-        display::notice("no agent command, so answers are canned; give one with --agent-command");
     }
     let provider = WithDefaults::new(&settings, requests.clone())?;
     let engine =

@@ -3,11 +3,12 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use fanfold::Limits;
 use serde::Deserialize;
 
-use crate::args::{Agents, SettingsArgs};
+use crate::agents::{self, AgentSettings, AgentsTable};
+use crate::args::SettingsArgs;
 use crate::input;
 
 const FILE_NAME: &str = "fanfold.toml";
@@ -16,7 +17,8 @@ const FILE_NAME: &str = "fanfold.toml";
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct File {
-    agents: Option<Agents>,
+    #[serde(deserialize_with = "agents::name_or_table")]
+    agents: AgentsTable,
     agent_command: Option<String>,
     /// Names of environment variables that agents get besides the usual ones.
     agent_env: Vec<String>,
@@ -36,43 +38,20 @@ pub(crate) struct Settings {
     pub(crate) max_result_chars: usize,
 }
 
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum AgentSettings {
-    Scripted {
-        /// Nobody asked for them: there is no command.
-        by_default: bool,
-    },
-    Command {
-        command: String,
-        env: Vec<String>,
-    },
-    /// The MCP client's own model.
-    Sampling,
-}
-
 impl Settings {
     /// Reads the settings file, if there is one, and puts the options over it.
     pub(crate) fn read(args: &SettingsArgs) -> Result<Self> {
-        let file = match args.config.clone().or_else(nearest) {
-            Some(path) => read(&path)?,
+        let path = args.config.clone().or_else(nearest);
+        let file = match &path {
+            Some(path) => read(path)?,
             None => File::default(),
         };
         let limits = match &args.limits {
             Some(limits) => over(&file.limits, &input::text_or_file("--limits", limits)?)?,
             None => file.limits,
         };
-        let command = args.agent_command.clone().or(file.agent_command);
-        let agents = match (args.agents.or(file.agents), command) {
-            (Some(Agents::Scripted), _) => AgentSettings::Scripted { by_default: false },
-            (Some(Agents::Sampling), _) => AgentSettings::Sampling,
-            (None, None) => AgentSettings::Scripted { by_default: true },
-            (Some(Agents::Command) | None, Some(command)) => {
-                AgentSettings::Command { command, env: file.agent_env }
-            }
-            (Some(Agents::Command), None) => {
-                bail!("--agents command needs to know which: add --agent-command, for example \"claude -p\"")
-            }
-        };
+        let command = file.agent_command;
+        let agents = AgentSettings::choose(args, file.agents, command, file.agent_env, path.as_deref())?;
         Ok(Self {
             agents,
             provider: args.provider.clone().or(file.provider),
@@ -111,6 +90,7 @@ fn over(limits: &Limits, json: &str) -> Result<Limits> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::Agents;
 
     #[test]
     fn a_settings_file_says_everything_by_its_setting_name() {
@@ -119,7 +99,7 @@ mod tests {
              model = \"m\"\nmaxResultChars = 10\n[limits]\nmaxConcurrentAgents = 8\n",
         )
         .unwrap();
-        assert_eq!(file.agents, Some(Agents::Command));
+        assert_eq!(file.agents.r#use, Some(Agents::Command));
         assert_eq!(file.limits.max_concurrent_agents, 8);
         assert!(toml::from_str::<File>("agent = 1").unwrap_err().to_string().contains("agent"));
     }

@@ -38,8 +38,7 @@ pub(super) async fn start(
             return Err(StartError::new(error));
         }
     };
-    let name = work.config.program.file_name().unwrap_or_default().to_string_lossy();
-    let id = format!("{name}-{}", first.0.id().unwrap_or_default());
+    let id = work.config.id_of(&first.0);
     work.first = Some(first);
     let left = work.left.clone();
     let mut child = Child::new(id, work.run(question));
@@ -110,20 +109,10 @@ impl Work {
         self.spawn().await.map_err(ChildError::broken)
     }
 
-    /// Starts a process, or says why that is not possible and what to do.
+    /// Starts the next process.
     async fn spawn(&mut self) -> Result<(Process, Pipes), String> {
         self.attempt = self.attempt.saturating_add(1);
-        let config = &*self.config;
-        let mut command = tokio::process::Command::new(&config.program);
-        let directory = self.place.as_ref().map_or_else(|| config.directory.clone(), Place::directory);
-        command.args(&config.words[1..]).current_dir(&directory);
-        config.environment.apply(&mut command, &self.request, self.attempt, self.place.as_ref());
-        let started =
-            Process::spawn(&mut command).map_err(|error| cannot_start(config, &directory, &error))?;
-        if let Some(place) = &mut self.place {
-            place.occupied_by(started.0.id()).await.map_err(|error| error.to_string())?;
-        }
-        Ok(started)
+        self.config.start(&self.request, self.attempt, self.place.as_mut()).await
     }
 }
 
@@ -151,6 +140,32 @@ impl Answerer for Work {
 
     async fn unwanted(&self) -> ChildError {
         error(self.patience.over().await)
+    }
+}
+
+impl Config {
+    /// Starts a process, in its place if it has one, or says why that is not possible and what to do.
+    pub(crate) async fn start(
+        &self,
+        request: &AgentRequest,
+        attempt: u32,
+        mut place: Option<&mut Place>,
+    ) -> Result<(Process, Pipes), String> {
+        let mut command = tokio::process::Command::new(&self.program);
+        let directory = place.as_ref().map_or_else(|| self.directory.clone(), |place| place.directory());
+        command.args(&self.words[1..]).current_dir(&directory);
+        self.environment.apply(&mut command, request, attempt, place.as_deref());
+        let started = Process::spawn(&mut command).map_err(|error| cannot_start(self, &directory, &error))?;
+        if let Some(place) = &mut place {
+            place.occupied_by(started.0.id()).await.map_err(|error| error.to_string())?;
+        }
+        Ok(started)
+    }
+
+    /// What a child is called, by its first process.
+    pub(crate) fn id_of(&self, process: &Process) -> String {
+        let name = self.program.file_name().unwrap_or_default().to_string_lossy();
+        format!("{name}-{}", process.id().unwrap_or_default())
     }
 }
 

@@ -5,10 +5,10 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use futures::FutureExt as _;
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::AsyncWriteExt as _;
 use tokio::process::ChildStdin;
 
-use crate::process::{Pipes, Process};
+use crate::process::{Pipes, Process, describe, read};
 use crate::text::{self, Tail};
 
 /// How much of the end of standard error, or of standard output in its stead, goes into a diagnostic, in
@@ -149,29 +149,4 @@ async fn write<E>(stdin: Option<ChildStdin>, prompt: &str) -> Result<(), E> {
         let _ = stdin.shutdown().await;
     }
     Ok(())
-}
-
-/// Hands over what comes until the end of the stream.
-async fn read<E>(
-    stream: Option<impl AsyncRead + Unpin>,
-    mut take: impl FnMut(&[u8]) -> Result<(), E>,
-) -> Result<(), E> {
-    let Some(mut stream) = stream else { return Ok(()) };
-    let mut bytes = vec![0; 16 * 1024];
-    // A stream that breaks has nothing more to say.
-    while let Ok(count @ 1..) = stream.read(&mut bytes).await {
-        take(&bytes[..count])?;
-    }
-    Ok(())
-}
-
-fn describe(status: ExitStatus) -> String {
-    #[cfg(unix)]
-    if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
-        return format!("killed by signal {signal}");
-    }
-    match status.code() {
-        Some(code) => format!("exit status {code}"),
-        None => status.to_string(),
-    }
 }

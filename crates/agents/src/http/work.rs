@@ -1,5 +1,6 @@
 //! A child from start to answer: one request or, for retries and schemas, several in turn.
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use super::Config;
 use super::exchange::{Bounds, exchange};
 use super::protocol::{Protocol, Reply, Turn, header};
 use crate::ask::{Answerer, Question};
+use crate::attempts::Attempt;
 use crate::failure::{Failure, FailureKind};
 use crate::patience::Patience;
 
@@ -49,8 +51,8 @@ struct Work {
 impl Work {
     async fn run<P: Protocol>(self, question: Question) -> Result<Answer, ChildError> {
         let (config, request, patience) = (self.config.clone(), self.request.clone(), self.patience.clone());
-        let mut asked = Asked::<P> { work: self, protocol: std::marker::PhantomData };
-        let outcome = config.retries.ask(&question, &mut asked, &request, &patience).await;
+        let mut asked = Asked::<P> { work: self, question, protocol: PhantomData };
+        let outcome = config.retries.run(&mut asked, &request, &patience).await;
         outcome.map_err(|error| hide(error, &config))
     }
 
@@ -93,7 +95,14 @@ impl Work {
 /// The API, as one child asks it.
 struct Asked<P> {
     work: Work,
-    protocol: std::marker::PhantomData<fn() -> P>,
+    question: Question,
+    protocol: PhantomData<fn() -> P>,
+}
+
+impl<P: Protocol> Attempt for Asked<P> {
+    async fn attempt(&mut self) -> Result<Answer, Failure> {
+        self.question.clone().ask(self).await
+    }
 }
 
 impl<P: Protocol> Answerer for Asked<P> {

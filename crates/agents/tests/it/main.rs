@@ -1,6 +1,9 @@
 //! The providers as an engine uses them.
 
 #[cfg(test)]
+#[cfg(target_os = "linux")]
+mod acp;
+#[cfg(test)]
 #[cfg(unix)]
 mod command;
 #[cfg(test)]

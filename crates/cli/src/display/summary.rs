@@ -1,7 +1,7 @@
 //! The last picture of a run: what stays when everything is over.
 
 use anstyle::Style;
-use fanfold::{AgentOutcome, RunResult, StopReason};
+use fanfold::{AgentOutcome, RunResult, StopReason, Usage};
 
 use super::frame::phase_row;
 use super::palette::{Mark, Palette};
@@ -67,6 +67,43 @@ fn verdict(tree: &Tree, result: Option<&RunResult>, now: u64, palette: &Palette)
     facts.add(mark.0, word);
     facts.add(Style::new(), counted(tree.tally.started(), "agent"));
     facts.add_troubles(&tree.tally, palette);
+    if let Some(usage) = result.and_then(|result| result.usage) {
+        facts.add(palette.faint, tokens(usage));
+    }
     facts.add(palette.faint, text::span(tree.elapsed(now)));
     Row::new(usize::MAX).mark(mark).pieces(&facts, palette).finish()
+}
+
+/// What the agents cost, in few characters: `1.2k tokens read, 340 written`.
+pub(crate) fn tokens(usage: Usage) -> String {
+    format!("{} tokens read, {} written", short(usage.input_tokens), short(usage.output_tokens))
+}
+
+/// A number in at most five characters or so.
+fn short(number: u64) -> String {
+    match number {
+        0..1_000 => number.to_string(),
+        1_000..1_000_000 => format!("{}.{}k", number / 1_000, number % 1_000 / 100),
+        _ => format!("{}.{}M", number / 1_000_000, number % 1_000_000 / 100_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_told_in_few_characters() {
+        for (number, expected) in [
+            (0, "0"),
+            (999, "999"),
+            (1_000, "1.0k"),
+            (12_345, "12.3k"),
+            (999_999, "999.9k"),
+            (1_950_000, "1.9M"),
+        ] {
+            assert_eq!(short(number), expected);
+        }
+        assert_eq!(tokens(Usage::new(1_234, 56)), "1.2k tokens read, 56 written");
+    }
 }
