@@ -165,8 +165,10 @@ impl AgentSettings {
             }
             (None, None) => None,
         };
-        if let (Some(agents @ (Agents::Scripted | Agents::OpenAi | Agents::Anthropic | Agents::Sampling)), Some(_)) =
-            (chosen, option)
+        if let (
+            Some(agents @ (Agents::Scripted | Agents::OpenAi | Agents::Anthropic | Agents::Sampling)),
+            Some(_),
+        ) = (chosen, option)
         {
             let name =
                 agents.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
@@ -209,7 +211,9 @@ impl AgentSettings {
                 Box::new(Scripted::new())
             }
             Self::Sampling => {
-                bail!("--agents sampling is for `fanfold mcp`: only there is a client whose model could be asked")
+                bail!(
+                    "--agents sampling is for `fanfold mcp`: only there is a client whose model could be asked"
+                )
             }
             Self::Command(command) => Box::new(command.make()?),
             Self::Acp(command, permissions) => Box::new(Acp::new(command.make()?).permissions(*permissions)),

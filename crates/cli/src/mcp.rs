@@ -13,9 +13,9 @@ use fanfold_tool::ToolConfig;
 use tokio::net::TcpListener;
 use uuid::Uuid;
 
+use crate::agents::AgentSettings;
 use crate::args::{HttpArgs, McpArgs, Transport};
 use crate::provider::WithDefaults;
-use crate::agents::AgentSettings;
 use crate::settings::Settings;
 use crate::signals::Interrupts;
 use crate::{display, engine, status};

@@ -19,7 +19,6 @@ pub(crate) async fn run(args: &RunArgs) -> Result<ExitCode> {
     let settings = Settings::read(&args.settings)?;
     let script = input::script(&args.script)?;
     let requests = args.with_requests.then(Arc::<Requests>::default);
-    }
     let provider = WithDefaults::new(&settings, requests.clone())?;
     let engine =
         engine::make(Engine::builder().provider("spawn", provider).limits(settings.limits.clone())).await?;
