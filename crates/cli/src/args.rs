@@ -25,7 +25,11 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(Box<RunArgs>),
+    Plan(Box<PlanArgs>),
     Check(CheckArgs),
+    List(ListArgs),
+    /// Remove git worktrees that killed runs have left, and say which hold changes
+    Clean,
 }
 
 /// Run a script and print its value
@@ -41,7 +45,33 @@ Examples:
   fanfold run review.js | jq .findings
       the value is the only thing on standard output")]
 pub(crate) struct RunArgs {
-    /// The script; `-` reads standard input
+    #[command(flatten)]
+    pub(crate) script: ScriptArgs,
+
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
+
+    /// Cancel the run after this time; 0 cancels before the first instruction
+    #[arg(long, value_name = "N")]
+    pub(crate) cancel_after_ms: Option<u64>,
+
+    /// Characters of the value in the text that a model is shown (--json) [default: 50000]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_result_chars: Option<usize>,
+
+    /// Print one JSON object a line: every event, then the result
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// With --json: add to each agent's start what its provider was asked
+    #[arg(long, requires = "json")]
+    pub(crate) with_requests: bool,
+}
+
+/// Which script, and what it is given.
+#[derive(Debug, Args)]
+pub(crate) struct ScriptArgs {
+    /// The script, or the name of a saved workflow; `-` reads standard input
     pub(crate) script: PathBuf,
 
     #[command(flatten)]
@@ -55,6 +85,18 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "TEXT")]
     pub(crate) args_text: Option<String>,
 
+    /// Seed of `Math.random`, for a run that repeats another
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+
+    /// What the script's `Date` says, in milliseconds since 1970, for a run that repeats another
+    #[arg(long, value_name = "N")]
+    pub(crate) start_time_ms: Option<u64>,
+}
+
+/// What may also stand in `fanfold.toml`.
+#[derive(Debug, Default, Args)]
+pub(crate) struct SettingsArgs {
     /// Who runs `agent()`. Default: `command` where there is a command, else `scripted`
     #[arg(long, value_enum)]
     pub(crate) agents: Option<Agents>,
@@ -75,33 +117,45 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "JSON|@FILE")]
     pub(crate) limits: Option<String>,
 
-    /// Seed of `Math.random`, for a run that repeats another
-    #[arg(long, value_name = "N")]
-    pub(crate) seed: Option<u64>,
-
-    /// What the script's `Date` says, in milliseconds since 1970, for a run that repeats another
-    #[arg(long, value_name = "N")]
-    pub(crate) start_time_ms: Option<u64>,
-
-    /// Cancel the run after this time; 0 cancels before the first instruction
-    #[arg(long, value_name = "N")]
-    pub(crate) cancel_after_ms: Option<u64>,
-
-    /// Characters of the value in the text that a model is shown (--json) [default: 50000]
-    #[arg(long, value_name = "N")]
-    pub(crate) max_result_chars: Option<usize>,
-
-    /// Print one JSON object a line: every event, then the result
-    #[arg(long)]
-    pub(crate) json: bool,
-
-    /// With --json: add to each agent's start what its provider was asked
-    #[arg(long, requires = "json")]
-    pub(crate) with_requests: bool,
+    /// The commit that agents with a git worktree of their own start from [default: HEAD]
+    #[arg(long, value_name = "REVISION")]
+    pub(crate) worktree_base: Option<String>,
 
     /// Read settings from this file instead of the nearest fanfold.toml
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
+}
+
+/// Play a script through with made-up answers, and show what it would do
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Nothing is spent: each agent answers at once with what its schema asks for. The script may go another way with real
+answers.
+
+Examples:
+  fanfold plan examples/review.js --args @examples/review.args.json
+  fanfold plan review --json | jq .agents")]
+pub(crate) struct PlanArgs {
+    #[command(flatten)]
+    pub(crate) script: ScriptArgs,
+
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// List the saved workflows and the kinds of agents that are defined here
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Workflows are .js files in the nearest .fanfold/workflows, the nearest .claude/workflows up to the repository's root, and
+the same in the user's folders; the first of a name counts. Kinds of agents are .md files in `agents` folders there.")]
+pub(crate) struct ListArgs {
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Read a script without running it: print what it says it is, or the error with its place
@@ -110,7 +164,7 @@ pub(crate) struct RunArgs {
 Example:
   fanfold check examples/review.js")]
 pub(crate) struct CheckArgs {
-    /// The script; `-` reads standard input
+    /// The script, or the name of a saved workflow; `-` reads standard input
     pub(crate) script: PathBuf,
 
     #[command(flatten)]

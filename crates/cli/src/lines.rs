@@ -1,11 +1,12 @@
 //! `--json`: a run as one JSON object a line.
 
 use std::io::{self, Write as _};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use anyhow::{Context as _, Result};
 use fanfold::{
     AgentFailure, CancellationToken, Event, EventKind, Meta, Observer, RunResult, StopReason, WorkflowError,
-    text,
+    Worktree, text,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -19,6 +20,8 @@ pub(crate) struct EventLines {
     pub(crate) requests: Option<Arc<Requests>>,
     /// Fires when the last event has been printed.
     pub(crate) printed: CancellationToken,
+    /// Why one could not be printed.
+    pub(crate) failure: Arc<OnceLock<io::Error>>,
 }
 
 impl Observer for EventLines {
@@ -27,7 +30,9 @@ impl Observer for EventLines {
             (Some(requests), EventKind::AgentStart { agent }) => requests.take(agent.seq),
             _ => None,
         };
-        print(&EventLine { event, request });
+        if let Err(error) = write(&EventLine { event, request }) {
+            let _ = self.failure.set(error);
+        }
         if matches!(event.kind, EventKind::End { .. }) {
             self.printed.cancel();
         }
@@ -57,6 +62,8 @@ struct ResultLine<'a> {
     error: Option<&'a WorkflowError>,
     agents_started: u32,
     failures: &'a [AgentFailure],
+    #[serde(skip_serializing_if = "<[Worktree]>::is_empty")]
+    worktrees: &'a [Worktree],
     #[serde(skip_serializing_if = "Option::is_none")]
     never_awaited: Option<u32>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
@@ -71,7 +78,7 @@ struct ResultLine<'a> {
 }
 
 /// Prints the end of a run.
-pub(crate) fn finished(id: &str, name: &str, result: &RunResult, max_result_chars: usize) {
+pub(crate) fn finished(id: &str, name: &str, result: &RunResult, max_result_chars: usize) -> Result<()> {
     print(&ResultLine {
         kind: "result",
         id: Some(id),
@@ -80,17 +87,18 @@ pub(crate) fn finished(id: &str, name: &str, result: &RunResult, max_result_char
         error: result.error.as_ref(),
         agents_started: result.agents_started,
         failures: &result.failures,
+        worktrees: &result.worktrees,
         never_awaited: (result.never_awaited > 0).then_some(result.never_awaited),
         warnings: &result.warnings,
         fuel_used: Some(result.fuel_used),
         seed: Some(result.seed),
         start_time_ms: Some(result.start_time_ms),
         text: text::render(name, result, max_result_chars),
-    });
+    })
 }
 
 /// Prints why a run could not start.
-pub(crate) fn refused(error: &WorkflowError) {
+pub(crate) fn refused(error: &WorkflowError) -> Result<()> {
     print(&ResultLine {
         kind: "result",
         id: None,
@@ -99,18 +107,27 @@ pub(crate) fn refused(error: &WorkflowError) {
         error: Some(error),
         agents_started: 0,
         failures: &[],
+        worktrees: &[],
         never_awaited: None,
         warnings: &[],
         fuel_used: None,
         seed: None,
         start_time_ms: None,
         text: format!("Error: {error}"),
-    });
+    })
 }
 
-fn print(line: &impl Serialize) {
-    let Ok(mut text) = serde_json::to_vec(line) else { return };
+/// Prints an object on a line of its own.
+pub(crate) fn print(line: &impl Serialize) -> Result<()> {
+    write(line).context("failed to print the result")
+}
+
+fn write(line: &impl Serialize) -> io::Result<()> {
+    let mut text = serde_json::to_vec(line)?;
     text.push(b'\n');
-    // Whoever read the lines may have gone; the run does not depend on it.
-    let _ = io::stdout().write_all(&text);
+    match io::stdout().write_all(&text) {
+        // Whoever read the lines may have gone; the run does not depend on it.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
+        _ => Ok(()),
+    }
 }

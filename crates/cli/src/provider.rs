@@ -3,16 +3,69 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use anyhow::{Context as _, Result};
 use fanfold::{AgentRequest, CancellationToken, Child, StartError, Subagents, Support};
+use fanfold_agents::{Command, Scripted, Worktrees};
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-/// Fills in the provider and model of agents that name none, and notes what each was asked.
+use crate::settings::{AgentSettings, Settings};
+
+/// Fills in the provider and model of agents that name none, calls models by the names that the user gave them, and
+/// notes what each agent was asked.
 pub(crate) struct WithDefaults {
-    pub(crate) agents: Box<dyn Subagents>,
-    pub(crate) provider: Option<String>,
-    pub(crate) model: Option<String>,
-    pub(crate) requests: Option<Arc<Requests>>,
+    agents: Box<dyn Subagents>,
+    provider: Option<String>,
+    model: Option<String>,
+    models: BTreeMap<String, String>,
+    /// Why there are no worktrees.
+    no_worktrees: Option<String>,
+    requests: Option<Arc<Requests>>,
+}
+
+impl WithDefaults {
+    /// The provider that the settings ask for.
+    pub(crate) async fn of(settings: &Settings, requests: Option<Arc<Requests>>) -> Result<Self> {
+        let mut no_worktrees = None;
+        let agents: Box<dyn Subagents> = match &settings.agents {
+            AgentSettings::Scripted { .. } => Box::new(Scripted::new()),
+            AgentSettings::Command { command, given, env } => {
+                let mut command = Command::parse(command).with_context(|| given.clone())?;
+                for name in env {
+                    command = command.inherit(name);
+                }
+                let here = std::env::current_dir().context("failed to tell the current folder")?;
+                match Worktrees::open(&here, settings.worktree_base.as_deref()).await {
+                    Ok(worktrees) => command = command.worktrees(worktrees),
+                    Err(error) if settings.worktree_base.is_some() => {
+                        return Err(error).context("--worktree-base");
+                    }
+                    Err(error) => no_worktrees = Some(error.to_string()),
+                }
+                Box::new(command)
+            }
+        };
+        Ok(Self {
+            agents,
+            provider: settings.provider.clone(),
+            model: settings.model.clone(),
+            models: settings.models.clone(),
+            no_worktrees,
+            requests,
+        })
+    }
+
+    /// Puts the defaults into a request.
+    pub(crate) fn complete(&self, request: &mut AgentRequest) {
+        let options = &mut request.options;
+        options.provider = options.provider.take().or_else(|| self.provider.clone());
+        options.model = options.model.take().or_else(|| self.model.clone());
+        if let Some(model) = &mut options.model
+            && let Some(name) = self.models.get(model)
+        {
+            model.clone_from(name);
+        }
+    }
 }
 
 impl Subagents for WithDefaults {
@@ -21,8 +74,7 @@ impl Subagents for WithDefaults {
         mut request: AgentRequest,
         cancel: CancellationToken,
     ) -> BoxFuture<'static, Result<Child, StartError>> {
-        request.options.provider = request.options.provider.or_else(|| self.provider.clone());
-        request.options.model = request.options.model.or_else(|| self.model.clone());
+        self.complete(&mut request);
         if let Some(requests) = &self.requests {
             requests.note(&request);
         }
@@ -31,6 +83,13 @@ impl Subagents for WithDefaults {
 
     fn supports(&self) -> Support {
         self.agents.supports()
+    }
+
+    fn why_not(&self, option: &str) -> Option<String> {
+        match (option, &self.no_worktrees) {
+            ("isolation", Some(why)) => Some(why.clone()),
+            _ => self.agents.why_not(option),
+        }
     }
 }
 

@@ -105,8 +105,8 @@ impl Limits {
         Ok(())
     }
 
-    /// `max_concurrent_agents` with 0 resolved.
-    pub(crate) fn concurrent_agents(&self) -> usize {
+    /// `max_concurrent_agents` with 0 resolved for this machine.
+    pub fn concurrent_agents(&self) -> usize {
         match self.max_concurrent_agents {
             0 => available_parallelism().map_or(1, NonZeroUsize::get).saturating_sub(2).clamp(1, 16),
             n => n as usize,

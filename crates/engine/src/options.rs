@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use crate::schema::Schema;
 use crate::subagents::AgentOptions;
 
-const KNOWN: [&str; 11] = [
+pub(crate) const KNOWN: [&str; 11] = [
     "label",
     "phase",
     "schema",

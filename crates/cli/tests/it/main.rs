@@ -4,5 +4,9 @@
 mod check;
 mod command_agents;
 mod conformance;
+mod errors;
 mod fanfold;
+mod named;
+mod plan;
 mod run;
+mod worktrees;
