@@ -1,8 +1,10 @@
 //! Tests of Fanfold as a library.
 
+mod agent_types;
 mod component;
 mod conformance;
 mod forgery;
 mod hostile;
 mod messages;
+mod notes;
 mod support;

@@ -99,7 +99,7 @@ impl Canvas<'_> {
         if wants.schema {
             facts.add(self.palette.busy, "schema");
         }
-        facts.add(self.palette.faint, format!("{} characters", thousands(group.prompt_chars)));
+        facts.add(self.palette.faint, many(group.prompt_chars, "character"));
         let times = format!("{:>5} × ", group.agents);
         // A label of which less is seen says nothing.
         let reserve = (facts.width() + 2).min(self.columns.saturating_sub(times.len() + 20));
@@ -136,10 +136,7 @@ impl Canvas<'_> {
         });
         rows.push(fact("models", models.collect::<Vec<_>>().join(", ")));
         let (chars, tokens) = (survey.prompt_chars, survey.prompt_chars.div_ceil(CHARS_A_TOKEN));
-        rows.push(fact(
-            "prompts",
-            format!("{} characters, about {} tokens", thousands(chars), thousands(tokens)),
-        ));
+        rows.push(fact("prompts", format!("{}, about {}", many(chars, "character"), many(tokens, "token"))));
         rows
     }
 
@@ -173,6 +170,12 @@ impl Canvas<'_> {
 
 fn at_once(width: usize) -> String {
     format!("{} at once", thousands(width))
+}
+
+/// `1 token`, `12,345 tokens`.
+fn many(number: usize, what: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {what}{plural}", thousands(number))
 }
 
 /// `12,345`.
