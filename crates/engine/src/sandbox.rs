@@ -225,9 +225,10 @@ impl ResourceLimiter for Host {
         // Not `Ok(false)`: QuickJS would throw `null`, and the script could catch it.
         Err(ErrorCode::MemoryLimit
             .error(format!(
-                "the script needs more than {} of memory (maxMemoryBytes); keep less of what agents answer, or \
-                 work in smaller batches",
-                mebibytes(self.max_memory)
+                "the script needs more than {} of memory, {} bytes (maxMemoryBytes); keep less of what agents \
+                 answer, or work in smaller batches",
+                mebibytes(self.max_memory),
+                self.max_memory
             ))
             .into())
     }

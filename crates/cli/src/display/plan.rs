@@ -69,7 +69,7 @@ impl Canvas<'_> {
         let mut facts = Pieces::default();
         match phase.agents {
             0 => facts.add(self.palette.faint, "no agents"),
-            agents => facts.add(Style::new(), counted(agents, "agent")),
+            agents => facts.add(Style::new(), many(agents, "agent")),
         }
         if phase.agents > 1 {
             facts.add(self.palette.faint, at_once(phase.width));
