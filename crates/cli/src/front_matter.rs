@@ -166,15 +166,15 @@ fn scalar(text: &str) -> Result<String, String> {
             let mut plain = String::new();
             let mut chars = inner.chars();
             while let Some(c) = chars.next() {
-                match (c, c == '\\') {
-                    (_, true) => plain.push(match chars.next() {
+                plain.push(match c {
+                    '\\' => match chars.next() {
                         Some('n') => '\n',
                         Some('t') => '\t',
                         Some(other) => other,
                         None => return Err("it ends in a backslash".into()),
-                    }),
-                    (c, false) => plain.push(c),
-                }
+                    },
+                    plain => plain,
+                });
             }
             Ok(plain)
         }
