@@ -1,9 +1,11 @@
 //! Tests of Fanfold as a library.
 
+mod agent_types;
 mod component;
 mod conformance;
 mod forgery;
 mod hostile;
 mod messages;
+mod notes;
 mod support;
 mod tool;

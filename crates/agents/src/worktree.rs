@@ -84,6 +84,12 @@ pub enum WorktreeError {
         /// What was to be the base.
         revision: String,
     },
+    /// The branch of a new worktree is there already, and is somebody's.
+    #[error("there is already a branch {branch:?}; delete it if it is not needed")]
+    BranchExists {
+        /// The branch.
+        branch: String,
+    },
     /// Git refused.
     #[error(transparent)]
     Git(#[from] GitError),

@@ -7,13 +7,14 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use clap::ValueEnum as _;
 use fanfold::Subagents;
-use fanfold_agents::{Acp, Anthropic, ApiKey, Command, OpenAi, Permissions, Scripted};
+use fanfold_agents::{Acp, Anthropic, ApiKey, Command, OpenAi, Permissions, Scripted, Worktrees};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{IntoDeserializer as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::args::{Agents, SettingsArgs};
 use crate::display;
+use crate::settings::Settings;
 
 /// `agents` in a settings file: a name, or a table with the providers' settings.
 #[derive(Debug, Default, Deserialize)]
@@ -199,9 +200,13 @@ impl AgentSettings {
         })
     }
 
-    /// Makes the provider. `model` is that of `--model`, or of the file's top.
-    pub(crate) fn make(&self, model: Option<&str>) -> Result<Box<dyn Subagents>> {
-        Ok(match self {
+    /// Makes the provider. If it gives no worktrees for want of a repository, says why.
+    pub(crate) async fn make(&self, settings: &Settings) -> Result<(Box<dyn Subagents>, Option<String>)> {
+        let mut no_worktrees = None;
+        // Of `--model`, or of the file's top; as the provider calls it.
+        let model =
+            settings.model.as_deref().map(|model| settings.models.get(model).map_or(model, String::as_str));
+        let agents: Box<dyn Subagents> = match self {
             Self::Scripted { by_default } => {
                 if *by_default {
                     display::notice(
@@ -215,7 +220,18 @@ impl AgentSettings {
                     "--agents sampling is for `fanfold mcp`: only there is a client whose model could be asked"
                 )
             }
-            Self::Command(command) => Box::new(command.make()?),
+            Self::Command(command) => {
+                let mut command = command.make()?;
+                let here = std::env::current_dir().context("failed to tell the current folder")?;
+                match Worktrees::open(&here, settings.worktree_base.as_deref()).await {
+                    Ok(worktrees) => command = command.worktrees(worktrees),
+                    Err(error) if settings.worktree_base.is_some() => {
+                        return Err(error).context("--worktree-base");
+                    }
+                    Err(error) => no_worktrees = Some(error.to_string()),
+                }
+                Box::new(command)
+            }
             Self::Acp(command, permissions) => Box::new(Acp::new(command.make()?).permissions(*permissions)),
             Self::OpenAi(settings) => {
                 let key = settings.key("agents.openai", "OPENAI_API_KEY")?;
@@ -229,7 +245,8 @@ impl AgentSettings {
                 let agents = Anthropic::new(url, key).context("baseUrl of [agents.anthropic]")?;
                 Box::new(configured!(agents, settings, settings.model("agents.anthropic", model)?))
             }
-        })
+        };
+        Ok((agents, no_worktrees))
     }
 }
 

@@ -26,7 +26,11 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(Box<RunArgs>),
+    Plan(Box<PlanArgs>),
     Check(CheckArgs),
+    List(ListArgs),
+    /// Remove git worktrees that killed runs have left, and say which hold changes
+    Clean,
     Mcp(Box<McpArgs>),
     View(ViewArgs),
 }
@@ -39,43 +43,24 @@ Examples:
       offline, with scripted agents
   fanfold run review.js --args @args.json --agent-command \"claude -p\"
       each agent is a process: prompt on its standard input, answer on its standard output
-  fanfold run review.js --agents anthropic --model claude-sonnet-4-6
-      each agent is a request to a model API; the key is in ANTHROPIC_API_KEY
-  fanfold run migrate.js --agents acp --agent-command \"my-agent --acp\"
-      each agent is a coding agent that speaks the Agent Client Protocol
   echo 'return await agent(\"hi\")' | fanfold run - --json
       one JSON object a line: every event, and at last the result
   fanfold run review.js | jq .findings
       the value is the only thing on standard output")]
 pub(crate) struct RunArgs {
-    /// The script; `-` reads standard input
-    pub(crate) script: PathBuf,
-
     #[command(flatten)]
-    pub(crate) meta: MetaArg,
-
-    /// The script's `args`: JSON, or @FILE with JSON
-    #[arg(long, value_name = "JSON|@FILE", conflicts_with = "args_text")]
-    pub(crate) args: Option<String>,
-
-    /// The script's `args` as one string
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) args_text: Option<String>,
+    pub(crate) script: ScriptArgs,
 
     #[command(flatten)]
     pub(crate) settings: SettingsArgs,
 
-    /// Seed of `Math.random`, for a run that repeats another
-    #[arg(long, value_name = "N")]
-    pub(crate) seed: Option<u64>,
-
-    /// What the script's `Date` says, in milliseconds since 1970, for a run that repeats another
-    #[arg(long, value_name = "N")]
-    pub(crate) start_time_ms: Option<u64>,
-
     /// Cancel the run after this time; 0 cancels before the first instruction
     #[arg(long, value_name = "N")]
     pub(crate) cancel_after_ms: Option<u64>,
+
+    /// Characters of the value in the text that a model is shown (--json) [default: 50000]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_result_chars: Option<usize>,
 
     /// Print one JSON object a line: every event, then the result
     #[arg(long)]
@@ -97,14 +82,40 @@ pub(crate) struct RunArgs {
     pub(crate) listen: ListenArgs,
 }
 
-/// What `fanfold.toml` says too.
+/// Which script, and what it is given.
 #[derive(Debug, Args)]
+pub(crate) struct ScriptArgs {
+    /// The script, or the name of a saved workflow; `-` reads standard input
+    pub(crate) script: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) meta: MetaArg,
+
+    /// The script's `args`: JSON, or @FILE with JSON
+    #[arg(long, value_name = "JSON|@FILE", conflicts_with = "args_text")]
+    pub(crate) args: Option<String>,
+
+    /// The script's `args` as one string
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) args_text: Option<String>,
+
+    /// Seed of `Math.random`, for a run that repeats another
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+
+    /// What the script's `Date` says, in milliseconds since 1970, for a run that repeats another
+    #[arg(long, value_name = "N")]
+    pub(crate) start_time_ms: Option<u64>,
+}
+
+/// What may also stand in `fanfold.toml`.
+#[derive(Debug, Default, Args)]
 pub(crate) struct SettingsArgs {
     /// Who runs `agent()`. Default: what fanfold.toml says, `command` where there is a command, else `scripted`
     #[arg(long, value_enum)]
     pub(crate) agents: Option<Agents>,
 
-    /// The program that is one agent, for `command` and `acp`, such as "claude -p"; split into words as a shell does
+    /// The program that is one agent, such as "claude -p"; split into words as a shell does
     #[arg(long, value_name = "COMMAND")]
     pub(crate) agent_command: Option<String>,
 
@@ -120,13 +131,34 @@ pub(crate) struct SettingsArgs {
     #[arg(long, value_name = "JSON|@FILE")]
     pub(crate) limits: Option<String>,
 
-    /// Characters of the value in the text that a model is shown [default: 50000]
-    #[arg(long, value_name = "N")]
-    pub(crate) max_result_chars: Option<usize>,
+    /// The commit that agents with a git worktree of their own start from [default: HEAD]
+    #[arg(long, value_name = "REVISION")]
+    pub(crate) worktree_base: Option<String>,
 
     /// Read settings from this file instead of the nearest fanfold.toml
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
+}
+
+/// Play a script through with made-up answers, and show what it would do
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Nothing is spent: each agent answers at once with what its schema asks for. The script may go another way with real
+answers.
+
+Examples:
+  fanfold plan examples/review.js --args @examples/review.args.json
+  fanfold plan review --json | jq .agents")]
+pub(crate) struct PlanArgs {
+    #[command(flatten)]
+    pub(crate) script: ScriptArgs,
+
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Give the workflow tool to the models of an MCP client
@@ -162,6 +194,10 @@ pub(crate) struct McpArgs {
     /// clients that ask for no progress, since they give up after a minute; no limit for others
     #[arg(long, value_name = "N")]
     pub(crate) answer_within_ms: Option<u64>,
+
+    /// Characters of the value in the text that the model is shown [default: 50000]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_result_chars: Option<usize>,
 }
 
 #[derive(Debug, Args)]
@@ -201,17 +237,36 @@ pub(crate) enum Transport {
     Http,
 }
 
+/// List the saved workflows and the kinds of agents that are defined here
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Workflows are .js files in the nearest .fanfold/workflows, the nearest .claude/workflows up to the repository's root, and
+the same in the user's folders; the first of a name counts. Kinds of agents are .md files in `agents` folders there.")]
+pub(crate) struct ListArgs {
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 /// Read a script without running it: print what it says it is, or the error with its place
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
   fanfold check examples/review.js")]
 pub(crate) struct CheckArgs {
-    /// The script; `-` reads standard input
+    /// The script, or the name of a saved workflow; `-` reads standard input
     pub(crate) script: PathBuf,
 
     #[command(flatten)]
     pub(crate) meta: MetaArg,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MetaArg {
+    /// What the script is, where it has no header: JSON with name and description, or @FILE. Default: its file's
+    /// name
+    #[arg(long, value_name = "JSON|@FILE")]
+    pub(crate) meta: Option<String>,
 }
 
 /// Show runs that have ended on a page, which stays until Ctrl-C
@@ -240,14 +295,6 @@ pub(crate) struct ListenArgs {
     /// A name besides localhost and numeric addresses that the page is asked for by; may be repeated
     #[arg(long, value_name = "NAME")]
     pub(crate) view_host: Vec<String>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct MetaArg {
-    /// What the script is, where it has no header: JSON with name and description, or @FILE. Default: its file's
-    /// name
-    #[arg(long, value_name = "JSON|@FILE")]
-    pub(crate) meta: Option<String>,
 }
 
 /// Who runs `agent()`.

@@ -1,8 +1,9 @@
 //! `--json`: a run as one JSON object a line.
 
 use std::io::{self, Write as _};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use anyhow::{Context as _, Result};
 use fanfold::{CancellationToken, Event, EventKind, Meta, Observer, ResultLine, RunResult, WorkflowError};
 use serde::Serialize;
 use serde_json::Value;
@@ -15,6 +16,8 @@ pub(crate) struct EventLines {
     pub(crate) requests: Option<Arc<Requests>>,
     /// Fires when the last event has been printed.
     pub(crate) printed: CancellationToken,
+    /// Why one could not be printed.
+    pub(crate) failure: Arc<OnceLock<io::Error>>,
 }
 
 impl Observer for EventLines {
@@ -23,7 +26,9 @@ impl Observer for EventLines {
             (Some(requests), EventKind::AgentStart { agent }) => requests.take(agent.seq),
             _ => None,
         };
-        print(&EventLine { event, request });
+        if let Err(error) = write(&EventLine { event, request }) {
+            let _ = self.failure.set(error);
+        }
         if matches!(event.kind, EventKind::End { .. }) {
             self.printed.cancel();
         }
@@ -39,18 +44,26 @@ struct EventLine<'a> {
 }
 
 /// Prints the end of a run: the last line, always.
-pub(crate) fn finished(id: &str, name: &str, result: &RunResult, max_result_chars: usize) {
-    print(&ResultLine::new(id, name, result, max_result_chars));
+pub(crate) fn finished(id: &str, name: &str, result: &RunResult, max_result_chars: usize) -> Result<()> {
+    print(&ResultLine::new(id, name, result, max_result_chars))
 }
 
 /// Prints why a run could not start.
-pub(crate) fn refused(error: &WorkflowError) {
-    print(&ResultLine::refused(error));
+pub(crate) fn refused(error: &WorkflowError) -> Result<()> {
+    print(&ResultLine::refused(error))
 }
 
-fn print(line: &impl Serialize) {
-    let Ok(mut text) = serde_json::to_vec(line) else { return };
+/// Prints an object on a line of its own.
+pub(crate) fn print(line: &impl Serialize) -> Result<()> {
+    write(line).context("failed to print the result")
+}
+
+fn write(line: &impl Serialize) -> io::Result<()> {
+    let mut text = serde_json::to_vec(line)?;
     text.push(b'\n');
-    // Whoever read the lines may have gone; the run does not depend on it.
-    let _ = io::stdout().write_all(&text);
+    match io::stdout().write_all(&text) {
+        // Whoever read the lines may have gone; the run does not depend on it.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
+        _ => Ok(()),
+    }
 }

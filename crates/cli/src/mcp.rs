@@ -13,6 +13,7 @@ use fanfold_tool::ToolConfig;
 use tokio::net::TcpListener;
 use uuid::Uuid;
 
+use crate::agent_types::AgentFiles;
 use crate::agents::AgentSettings;
 use crate::args::{HttpArgs, McpArgs, Transport};
 use crate::provider::WithDefaults;
@@ -61,6 +62,7 @@ async fn forced(stop: &CancellationToken) {
 
 async fn server(args: &McpArgs) -> Result<Server> {
     let settings = Settings::read(&args.settings)?;
+    let here = env::current_dir().context("failed to tell the current folder")?;
     let sampling = Sampling::new();
     let (spawn, agents) = match &settings.agents {
         AgentSettings::Sampling => {
@@ -71,15 +73,18 @@ async fn server(args: &McpArgs) -> Result<Server> {
             let agents = WithDefaults::of(Box::new(Scripted::new()), &settings, None)?;
             (agents, Agents::ClientOr(sampling.clone(), NOTICE.into()))
         }
-        _ => (WithDefaults::new(&settings, None)?, Agents::Engine),
+        _ => (WithDefaults::new(&settings, None).await?, Agents::Engine),
     };
     let builder = Engine::builder()
         .provider("spawn", spawn)
         .provider(Sampling::NAME, sampling)
+        .agent_types(AgentFiles::read(&here))
         .limits(settings.limits.clone());
     let engine = engine::make(builder).await?;
     let mut config = ToolConfig::default();
-    config.max_result_chars = settings.max_result_chars;
+    if let Some(max_result_chars) = args.max_result_chars.or(settings.max_result_chars) {
+        config.max_result_chars = max_result_chars;
+    }
     let mut options = ServerOptions::default();
     options.agents = agents;
     options.answer_within = args.answer_within_ms.map(Duration::from_millis);

@@ -10,18 +10,23 @@ use serde_json::Value;
 
 use crate::settings::Settings;
 
-/// Fills in the provider and model of agents that name none, and notes what each was asked.
+/// Fills in the provider and model of agents that name none, calls models by the names that the user gave them, and
+/// notes what each agent was asked.
 pub(crate) struct WithDefaults {
     agents: Box<dyn Subagents>,
     provider: Option<String>,
     model: Option<String>,
+    models: BTreeMap<String, String>,
+    /// Why there are no worktrees.
+    no_worktrees: Option<String>,
     requests: Option<Arc<Requests>>,
 }
 
 impl WithDefaults {
     /// The provider that the settings choose.
-    pub(crate) fn new(settings: &Settings, requests: Option<Arc<Requests>>) -> Result<Self> {
-        Self::of(settings.agents.make(settings.model.as_deref())?, settings, requests)
+    pub(crate) async fn new(settings: &Settings, requests: Option<Arc<Requests>>) -> Result<Self> {
+        let (agents, no_worktrees) = settings.agents.make(settings).await?;
+        Ok(Self { no_worktrees, ..Self::of(agents, settings, requests)? })
     }
 
     /// This provider, with the settings' defaults.
@@ -30,7 +35,7 @@ impl WithDefaults {
         settings: &Settings,
         requests: Option<Arc<Requests>>,
     ) -> Result<Self> {
-        let Settings { provider, model, .. } = settings;
+        let Settings { provider, model, models, .. } = settings;
         let supports = agents.supports();
         for (option, given, honoured) in
             [("--model", model, supports.model), ("--provider", provider, supports.provider)]
@@ -41,7 +46,20 @@ impl WithDefaults {
                  FANFOLD_MODEL and FANFOLD_PROVIDER in the README"
             );
         }
-        Ok(Self { agents, provider: provider.clone(), model: model.clone(), requests })
+        let (provider, model, models) = (provider.clone(), model.clone(), models.clone());
+        Ok(Self { agents, provider, model, models, no_worktrees: None, requests })
+    }
+
+    /// Puts the defaults into a request.
+    pub(crate) fn complete(&self, request: &mut AgentRequest) {
+        let options = &mut request.options;
+        options.provider = options.provider.take().or_else(|| self.provider.clone());
+        options.model = options.model.take().or_else(|| self.model.clone());
+        if let Some(model) = &mut options.model
+            && let Some(name) = self.models.get(model)
+        {
+            model.clone_from(name);
+        }
     }
 }
 
@@ -51,8 +69,7 @@ impl Subagents for WithDefaults {
         mut request: AgentRequest,
         cancel: CancellationToken,
     ) -> BoxFuture<'static, Result<Child, StartError>> {
-        request.options.provider = request.options.provider.or_else(|| self.provider.clone());
-        request.options.model = request.options.model.or_else(|| self.model.clone());
+        self.complete(&mut request);
         if let Some(requests) = &self.requests {
             requests.note(&request);
         }
@@ -61,6 +78,13 @@ impl Subagents for WithDefaults {
 
     fn supports(&self) -> Support {
         self.agents.supports()
+    }
+
+    fn why_not(&self, option: &str) -> Option<String> {
+        match (option, &self.no_worktrees) {
+            ("isolation", Some(why)) => Some(why.clone()),
+            _ => self.agents.why_not(option),
+        }
     }
 }
 

@@ -2,26 +2,34 @@
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use fanfold::{CancellationToken, Engine, RunResult, StartRequest, StopReason, WorkflowError, text};
 
-use crate::args::RunArgs;
+use crate::agent_types::AgentFiles;
+use crate::args::{RunArgs, ScriptArgs};
+use crate::input::Source;
 use crate::provider::{Requests, WithDefaults};
 use crate::settings::Settings;
 use crate::signals::Interrupts;
+use crate::workflows::Workflows;
 use crate::{check, display, engine, input, lines, status, view};
 
 /// Runs a script and prints what became of it.
 pub(crate) async fn run(args: &RunArgs) -> Result<ExitCode> {
+    let here = std::env::current_dir().context("failed to tell the current folder")?;
     let settings = Settings::read(&args.settings)?;
-    let script = input::script(&args.script)?;
+    let workflows = Workflows::read(&here);
+    let source = input::source(&args.script.script, &workflows)?;
     let requests = args.with_requests.then(Arc::<Requests>::default);
-    let provider = WithDefaults::new(&settings, requests.clone())?;
-    let engine =
-        engine::make(Engine::builder().provider("spawn", provider).limits(settings.limits.clone())).await?;
+    let provider = WithDefaults::new(&settings, requests.clone()).await?;
+    let builder = Engine::builder()
+        .provider("spawn", provider)
+        .agent_types(AgentFiles::read(&here))
+        .limits(settings.limits.clone());
+    let engine = engine::make(builder).await?;
 
     let cancel = CancellationToken::new();
     match args.cancel_after_ms {
@@ -35,29 +43,25 @@ pub(crate) async fn run(args: &RunArgs) -> Result<ExitCode> {
         }
         None => {}
     }
-    let watch = view::watch(args, &script, &settings.limits, &cancel).await?;
-    let mut request = StartRequest::new(&script).cancel_with(cancel);
+    let watch = view::watch(args, &source.text, &settings.limits, &cancel).await?;
+    let mut request = requested(&args.script, &source)?.cancel_with(cancel);
     if let Some(watch) = &watch {
         request = request.observe(watch.clone());
     }
-    if let Some(seed) = args.seed {
-        request = request.seed(seed);
-    }
-    if let Some(start_time_ms) = args.start_time_ms {
-        request = request.start_time_ms(start_time_ms);
-    }
-    if let Some(json) = arguments(args)? {
-        request = request.args_json(json);
-    }
     let printed = CancellationToken::new();
-    let display = (!args.json).then(display::Display::start);
+    let failure = Arc::<OnceLock<std::io::Error>>::default();
+    let display = (!args.json).then(|| display::Display::start(&settings.limits));
     request = match &display {
         Some(display) => request.observe(display.observer()),
-        None => request.observe(lines::EventLines { requests, printed: printed.clone() }),
+        None => request.observe(lines::EventLines {
+            requests,
+            printed: printed.clone(),
+            failure: failure.clone(),
+        }),
     };
 
     let mut interrupts = Interrupts::listen().context("failed to listen for Ctrl-C")?;
-    let started = match check::meta(&args.meta, &args.script, &script) {
+    let started = match check::meta(&args.script.meta, &source) {
         Ok(meta) => {
             if let Some(meta) = meta {
                 request = request.meta(meta);
@@ -69,8 +73,9 @@ pub(crate) async fn run(args: &RunArgs) -> Result<ExitCode> {
     let run = match started {
         Ok(run) => run,
         Err(error) => {
-            refuse(&error, args, display, &script);
-            if let Some(watch) = watch {
+            let watch = watch.map(|watch| (watch, error.clone()));
+            refuse(error, args, display, &source)?;
+            if let Some((watch, error)) = watch {
                 watch.refuse(&error);
                 view::stay(&mut interrupts).await;
             }
@@ -101,50 +106,81 @@ pub(crate) async fn run(args: &RunArgs) -> Result<ExitCode> {
             () = printed.cancelled() => {}
             () = interrupts.next() => return Ok(ExitCode::from(status::CANCELLED)),
         }
+        if let Some(error) = failure.get() {
+            display::error(&format!("failed to print the events: {error}"));
+            return Ok(ExitCode::from(status::FAILED));
+        }
     }
+    let max_result_chars = args.max_result_chars.or(settings.max_result_chars);
     if let Some(watch) = &watch {
         watch.finish(&run, &result);
     }
-    let status = finish(&run, &result, args, &settings, display, &script)?;
+    let status = finish(&run, &result, max_result_chars, display, &source)?;
     if watch.is_some() && !interrupted {
         view::stay(&mut interrupts).await;
     }
     Ok(status)
 }
 
-/// The script's args as JSON text.
-fn arguments(args: &RunArgs) -> Result<Option<String>> {
-    match (&args.args, &args.args_text) {
-        (Some(json), _) => input::text_or_file("--args", json).map(Some),
-        (None, Some(text)) => Ok(Some(serde_json::to_string(text)?)),
-        (None, None) => Ok(None),
+/// The request to run a script with its arguments.
+pub(crate) fn requested(args: &ScriptArgs, source: &Source) -> Result<StartRequest> {
+    let mut request = StartRequest::new(&source.text);
+    if let Some(seed) = args.seed {
+        request = request.seed(seed);
     }
+    if let Some(start_time_ms) = args.start_time_ms {
+        request = request.start_time_ms(start_time_ms);
+    }
+    if let Some(json) = input::arguments(args)? {
+        request = request.args_json(json);
+    }
+    Ok(request)
 }
 
-fn refuse(error: &WorkflowError, args: &RunArgs, display: Option<display::Display>, script: &str) {
+fn refuse(
+    error: WorkflowError,
+    args: &RunArgs,
+    display: Option<display::Display>,
+    source: &Source,
+) -> Result<()> {
+    let error = option_named(error, &args.script);
     match display {
         Some(display) => {
             display.stop();
-            display::workflow_error(error, &args.script, script);
+            display::workflow_error(&error, &source.path, &source.text);
         }
-        None => lines::refused(error),
+        None => lines::refused(&error)?,
     }
+    Ok(())
+}
+
+/// Says which option of the command line gave what was refused.
+pub(crate) fn option_named(mut error: WorkflowError, args: &ScriptArgs) -> WorkflowError {
+    if error.path.as_deref() == Some("args") && args.args.is_some() {
+        error.message = format!("--args: {}", error.message);
+    }
+    error
 }
 
 fn finish(
     run: &fanfold::Run,
     result: &RunResult,
-    args: &RunArgs,
-    settings: &Settings,
+    max_result_chars: Option<usize>,
     display: Option<display::Display>,
-    script: &str,
+    source: &Source,
 ) -> Result<ExitCode> {
     match display {
-        None => lines::finished(run.id(), &run.meta().name, result, settings.max_result_chars),
+        None => {
+            let max_result_chars = max_result_chars.unwrap_or(text::DEFAULT_MAX_RESULT_CHARS);
+            if let Err(error) = lines::finished(run.id(), &run.meta().name, result, max_result_chars) {
+                display::error(&format!("{error:#}"));
+                return Ok(ExitCode::from(status::FAILED));
+            }
+        }
         Some(display) => {
             display.finish(result);
             match &result.error {
-                Some(error) => display::workflow_error(error, &args.script, script),
+                Some(error) => display::workflow_error(error, &source.path, &source.text),
                 None => print(&text::pretty(result.value.get()))?,
             }
         }

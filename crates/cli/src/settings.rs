@@ -1,11 +1,13 @@
 //! Settings from `fanfold.toml`, with the command line's options over them.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, anyhow};
 use fanfold::Limits;
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use crate::agents::{self, AgentSettings, AgentsTable};
 use crate::args::SettingsArgs;
@@ -25,7 +27,12 @@ struct File {
     provider: Option<String>,
     model: Option<String>,
     max_result_chars: Option<usize>,
-    limits: Limits,
+    /// What models are called by the provider, for names that scripts use.
+    models: BTreeMap<String, String>,
+    /// The commit that worktrees are made from.
+    worktree_base: Option<String>,
+    /// By setting name; see [`over`].
+    limits: Map<String, Value>,
 }
 
 /// What a run is to be like.
@@ -34,33 +41,36 @@ pub(crate) struct Settings {
     pub(crate) agents: AgentSettings,
     pub(crate) provider: Option<String>,
     pub(crate) model: Option<String>,
+    pub(crate) models: BTreeMap<String, String>,
+    pub(crate) worktree_base: Option<String>,
     pub(crate) limits: Limits,
-    pub(crate) max_result_chars: usize,
+    /// Of the settings file; an option of the command line wins.
+    pub(crate) max_result_chars: Option<usize>,
 }
 
 impl Settings {
     /// Reads the settings file, if there is one, and puts the options over it.
     pub(crate) fn read(args: &SettingsArgs) -> Result<Self> {
         let path = args.config.clone().or_else(nearest);
-        let file = match &path {
-            Some(path) => read(path)?,
-            None => File::default(),
-        };
-        let limits = match &args.limits {
-            Some(limits) => over(&file.limits, &input::text_or_file("--limits", limits)?)?,
-            None => file.limits,
-        };
+        let file = path.as_deref().map(read).transpose()?.unwrap_or_default();
+        let shown = path.as_deref().unwrap_or(Path::new(FILE_NAME)).display();
+        let mut limits = over(&Limits::default(), file.limits).with_context(|| format!("{shown}: limits"))?;
+        limits.validate().map_err(|error| anyhow!("{shown}: limits: {error}"))?;
+        if let Some(given) = &args.limits {
+            let given = input::text_or_file("--limits", given)?;
+            let given = serde_json::from_str(&given).context("--limits is not a JSON object")?;
+            limits = over(&limits, given).context("--limits")?;
+        }
         let command = file.agent_command;
         let agents = AgentSettings::choose(args, file.agents, command, file.agent_env, path.as_deref())?;
         Ok(Self {
             agents,
             provider: args.provider.clone().or(file.provider),
             model: args.model.clone().or(file.model),
+            models: file.models,
+            worktree_base: args.worktree_base.clone().or(file.worktree_base),
             limits,
-            max_result_chars: args
-                .max_result_chars
-                .or(file.max_result_chars)
-                .unwrap_or(fanfold::text::DEFAULT_MAX_RESULT_CHARS),
+            max_result_chars: file.max_result_chars,
         })
     }
 }
@@ -76,15 +86,29 @@ fn read(path: &Path) -> Result<File> {
     toml::from_str(&text).with_context(|| format!("failed to read {}", path.display()))
 }
 
-/// Limits given as JSON, over others.
-fn over(limits: &Limits, json: &str) -> Result<Limits> {
-    let given: serde_json::Map<String, serde_json::Value> =
-        serde_json::from_str(json).context("--limits is not a JSON object")?;
+/// Limits by their setting names, over others.
+fn over(limits: &Limits, given: Map<String, Value>) -> Result<Limits> {
     let mut all = serde_json::to_value(limits)?;
     for (name, value) in given {
+        let value = whole(value);
+        // One by one, so that an error can say which.
+        let one = Value::Object(Map::from_iter([(name.clone(), value.clone())]));
+        serde_json::from_value::<Limits>(one).with_context(|| name.clone())?;
         all[name] = value;
     }
-    serde_json::from_value(all).context("--limits")
+    Ok(serde_json::from_value(all)?)
+}
+
+/// `1e11` is as good as 100000000000.
+fn whole(value: Value) -> Value {
+    // What a float holds without loss.
+    const MOST: f64 = 9_007_199_254_740_992.0;
+    match value.as_f64() {
+        Some(number) if !value.is_u64() && number.fract() == 0.0 && (0.0..=MOST).contains(&number) => {
+            Value::from(number as u64)
+        }
+        _ => value,
+    }
 }
 
 #[cfg(test)]
@@ -100,15 +124,26 @@ mod tests {
         )
         .unwrap();
         assert_eq!(file.agents.r#use, Some(Agents::Command));
-        assert_eq!(file.limits.max_concurrent_agents, 8);
+        assert_eq!(over(&Limits::default(), file.limits).unwrap().max_concurrent_agents, 8);
         assert!(toml::from_str::<File>("agent = 1").unwrap_err().to_string().contains("agent"));
     }
 
     #[test]
     fn limits_given_as_json_win_one_by_one() {
         let file: Limits = serde_json::from_str(r#"{"maxTotalAgents": 5, "syncTimeoutMs": 7}"#).unwrap();
-        let both = over(&file, r#"{"maxTotalAgents": 6}"#).unwrap();
-        assert_eq!((both.max_total_agents, both.sync_timeout_ms), (6, 7));
-        assert!(format!("{:#}", over(&file, r#"{"maxAgents": 1}"#).unwrap_err()).contains("maxAgents"));
+        let both = |json: &str| over(&file, serde_json::from_str(json).unwrap());
+        let limits = both(r#"{"maxTotalAgents": 6}"#).unwrap();
+        assert_eq!((limits.max_total_agents, limits.sync_timeout_ms), (6, 7));
+        let limits = both(r#"{"maxFuel": 1e11, "maxTotalAgents": 6.0, "maxDurationMs": null}"#).unwrap();
+        assert_eq!((limits.max_fuel, limits.max_total_agents), (100_000_000_000, 6));
+        for (json, name) in [
+            (r#"{"maxAgents": 1}"#, "maxAgents"),
+            (r#"{"maxFuel": 1, "maxTotalAgents": "six"}"#, "maxTotalAgents"),
+            (r#"{"maxTotalAgents": 1.5}"#, "maxTotalAgents"),
+            (r#"{"maxTotalAgents": -1}"#, "maxTotalAgents"),
+            (r#"{"maxTotalAgents": 1e10}"#, "maxTotalAgents"),
+        ] {
+            assert!(format!("{:#}", both(json).unwrap_err()).starts_with(name), "{json}");
+        }
     }
 }

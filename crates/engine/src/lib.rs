@@ -77,7 +77,7 @@ pub use agent_types::{AgentType, AgentTypes};
 pub use engine::{Engine, EngineBuilder, configure};
 pub use fanfold_types::*;
 pub use limits::Limits;
-pub use observe::{EventStream, Observer, event_stream};
+pub use observe::{EventStream, Note, Observer, event_stream};
 pub use request::StartRequest;
 pub use run::Run;
 pub use schema::Schema;

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use fanfold_types::{Event, Meta};
+use fanfold_types::{AgentFailure, Event, Meta};
 use futures::Stream;
 use tokio::sync::mpsc;
 
@@ -20,6 +20,25 @@ pub trait Observer: Send + Sync + 'static {
     /// Something was put right or ignored that a person should know of: an option the provider does not
     /// honour, a rejection that nothing handled. It is in [`RunResult::warnings`](crate::RunResult) too.
     fn warning(&self, _meta: &Meta, _warning: &str) {}
+
+    /// Something that a display wants to know and that is no event of the run.
+    fn note(&self, _meta: &Meta, _note: &Note) {}
+}
+
+/// What is told besides a run's events.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Note {
+    /// A call of `agent()` was accepted and waits for its turn. Its start is told by the event, its failure to start
+    /// by [`Note::Failed`]; one that is given up at the end of the run is not told of again.
+    Waiting {
+        /// The number of the call.
+        seq: u32,
+        /// The phase that its child belongs to.
+        phase: Option<Arc<str>>,
+    },
+    /// A child could not start or ended without success, and why. Told before the event of its end.
+    Failed(AgentFailure),
 }
 
 macro_rules! delegate {
@@ -81,6 +100,7 @@ fn tell(observers: &[Box<dyn Observer>], meta: &Meta, news: &[News]) {
             let _ = catch_unwind(AssertUnwindSafe(|| match news {
                 News::Event(event) => observer.event(meta, event),
                 News::Warning(warning) => observer.warning(meta, warning),
+                News::Note(note) => observer.note(meta, note),
             }));
         }
     }
@@ -91,6 +111,7 @@ fn tell(observers: &[Box<dyn Observer>], meta: &Meta, news: &[News]) {
 pub(crate) enum News {
     Event(Event),
     Warning(Arc<str>),
+    Note(Note),
 }
 
 /// Where a run's news go. Without observers, nowhere.

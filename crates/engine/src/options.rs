@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::schema::Schemas;
 use crate::subagents::AgentOptions;
 
-const KNOWN: [&str; 11] = [
+pub(crate) const KNOWN: [&str; 11] = [
     "label",
     "phase",
     "schema",

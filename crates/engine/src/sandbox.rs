@@ -230,8 +230,9 @@ impl ResourceLimiter for Host {
         // Not `Ok(false)`: QuickJS would throw `null`, and the script could catch it.
         Err(ErrorCode::MemoryLimit
             .error(format!(
-                "the script needs more than {} bytes of memory (maxMemoryBytes); keep less of what agents \
+                "the script needs more than {} of memory, {} bytes (maxMemoryBytes); keep less of what agents \
                  answer, or work in smaller batches",
+                mebibytes(self.max_memory),
                 self.max_memory
             ))
             .into())
@@ -239,6 +240,15 @@ impl ResourceLimiter for Host {
 
     fn table_growing(&mut self, _now: usize, desired: usize, _max: Option<usize>) -> wasmtime::Result<bool> {
         Ok(desired <= MAX_TABLE_ELEMENTS)
+    }
+}
+
+/// An amount of memory as people say it: to a tenth of a MiB.
+fn mebibytes(bytes: usize) -> String {
+    let tenths = bytes / ((1 << 20) / 10);
+    match tenths % 10 {
+        0 => format!("{} MiB", tenths / 10),
+        tenth => format!("{}.{tenth} MiB", tenths / 10),
     }
 }
 

@@ -11,7 +11,9 @@ use core::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::{AgentFailure, Event, RunResult, SessionRecord, StopReason, Usage, WorkflowError, text};
+use crate::{
+    AgentFailure, Event, RunResult, SessionRecord, StopReason, Usage, WorkflowError, Worktree, text,
+};
 
 /// One line of a log, as JSON.
 #[derive(Clone, Debug)]
@@ -130,6 +132,9 @@ pub struct ResultLine {
     /// The children that could not start or ended without success.
     #[serde(default)]
     pub failures: Vec<AgentFailure>,
+    /// The worktrees that children left behind.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub worktrees: Vec<Worktree>,
     /// `agent()` calls whose answers were lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub never_awaited: Option<u32>,
@@ -163,6 +168,7 @@ impl ResultLine {
             agents_started: result.agents_started,
             usage: result.usage,
             failures: result.failures.clone(),
+            worktrees: result.worktrees.clone(),
             never_awaited: (result.never_awaited > 0).then_some(result.never_awaited),
             warnings: result.warnings.clone(),
             fuel_used: Some(result.fuel_used),
@@ -182,6 +188,7 @@ impl ResultLine {
             agents_started: 0,
             usage: None,
             failures: Vec::new(),
+            worktrees: Vec::new(),
             never_awaited: None,
             warnings: Vec::new(),
             fuel_used: None,

@@ -101,6 +101,7 @@ pub struct AgentFailure {
 
 /// A git worktree in which a child worked alone (`isolation: "worktree"`), with what it changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(tsify::Tsify))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Worktree {

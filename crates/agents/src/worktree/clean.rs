@@ -29,7 +29,8 @@ pub enum Outcome {
     Removed,
     /// It holds changes and was left alone.
     Kept(Box<Worktree>),
-    /// Its run goes on, or its agent does although the run is gone. It was left alone.
+    /// Its run goes on, or its agent does although the run is gone, or some other process is in it. It was left
+    /// alone.
     InUse,
     /// It could not be tidied, and why.
     Failed(String),
@@ -54,22 +55,24 @@ pub async fn clean(directory: &Path) -> Result<Vec<Cleaned>, WorktreeError> {
         let records = folder.records()?;
         let hosts = folder.hosts()?;
         folder.sweep(&hosts)?;
-        Ok(Some((records, hosts)))
+        Ok(Some((records, hosts, working_directories())))
     })
     .await?;
-    let Some((records, hosts)) = found else { return Ok(Vec::new()) };
+    let Some((records, hosts, occupied)) = found else { return Ok(Vec::new()) };
     let mut all = Vec::new();
     for record in records {
         all.push(match record {
             Ok(record) => {
-                let outcome = if hosts.is_alive(&record) || works(&record) {
+                let path = repository.folder.worktree(&record);
+                let in_it = || occupied.iter().any(|directory| directory.starts_with(&path));
+                let outcome = if hosts.is_alive(&record) || works(&record) || in_it() {
                     Outcome::InUse
                 } else {
                     tidy(&repository, &record)
                         .await
                         .unwrap_or_else(|error| Outcome::Failed(error.to_string()))
                 };
-                Cleaned { path: repository.folder.worktree(&record), label: record.label, outcome }
+                Cleaned { path, label: record.label, outcome }
             }
             Err(error) => {
                 let path = match &error {
@@ -157,6 +160,13 @@ async fn is_elsewhere(
 
 fn kept(worktree: Worktree) -> Outcome {
     Outcome::Kept(Box::new(worktree))
+}
+
+/// The folders that processes are in, where the system tells: on Linux. An agent that has just started may not have
+/// been noted, and people may have gone there to look.
+fn working_directories() -> Vec<PathBuf> {
+    let Ok(processes) = std::fs::read_dir("/proc") else { return Vec::new() };
+    processes.filter_map(|process| std::fs::read_link(process.ok()?.path().join("cwd")).ok()).collect()
 }
 
 /// Whether the agent that was last in a worktree is there still.

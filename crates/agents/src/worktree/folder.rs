@@ -4,7 +4,7 @@
 //! A lock ends with its process, however that ends, so it tells who is gone. Everything here blocks.
 
 use std::fs::{self, File, TryLockError};
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use fanfold::AgentRequest;
@@ -83,9 +83,18 @@ impl Folder {
     /// Enters this process.
     pub(super) fn enter(&self) -> Result<Host, WorktreeError> {
         fs::create_dir_all(&self.path).map_err(self.fault(&self.path))?;
+        if fs::symlink_metadata(&self.path).is_ok_and(|folder| folder.is_symlink()) {
+            // The repository could have us write anywhere.
+            return Err(self.fault(&self.path)(io::Error::other("it is a symbolic link")));
+        }
         // The repository around it need not know of it.
         let ignore = self.path.join(".gitignore");
-        fs::write(&ignore, "*\n").map_err(self.fault(&ignore))?;
+        match File::create_new(&ignore).and_then(|mut file| file.write_all(b"*\n")) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                return Err(self.fault(&ignore)(error));
+            }
+            _ => {}
+        }
         let _guard = self.guard()?;
         let mut count = 0;
         loop {

@@ -97,9 +97,10 @@ impl Git {
         let mut printed = self.run(arguments).await?;
         printed.pop_if(|byte| *byte == b'\n');
         #[cfg(unix)]
-        return Ok(<std::ffi::OsString as std::os::unix::ffi::OsStringExt>::from_vec(printed).into());
+        let path = <std::ffi::OsString as std::os::unix::ffi::OsStringExt>::from_vec(printed);
         #[cfg(not(unix))]
-        return Ok(String::from_utf8_lossy(&printed).into_owned().into());
+        let path = String::from_utf8_lossy(&printed).into_owned();
+        Ok(path.into())
     }
 
     /// What it prints, without the line's end.

@@ -38,6 +38,11 @@ impl Place {
         };
         let path = folder.worktree(&record);
         let branch = record.branch();
+        if shared.repository.tip(&record).await?.is_some() {
+            let folder = folder.clone();
+            blocking(move || folder.forget(&record)).await?;
+            return Err(WorktreeError::BranchExists { branch });
+        }
         let add = [
             "worktree".as_ref(),
             "add".as_ref(),

@@ -6,7 +6,7 @@ use super::palette::{Mark, Palette};
 use super::pick::Picked;
 use super::row::{Pieces, Row, counted};
 use super::text;
-use super::tree::{Item, Phase, Tally, Tree};
+use super::tree::{Item, Phase, Tree};
 
 /// How many columns and rows there are to draw in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +61,7 @@ pub(crate) fn phase_mark(phase: &Phase) -> Mark {
     match phase.began {
         None => Mark::Planned,
         Some(_) if phase.active => Mark::Running,
-        Some(_) if tally.cancelled > 0 => Mark::Cancelled,
+        Some(_) if phase.abandoned || tally.cancelled > 0 => Mark::Cancelled,
         Some(_) if tally.failed > 0 && tally.failed == tally.ended() => Mark::Failed,
         Some(_) => Mark::Completed,
     }
@@ -74,9 +74,10 @@ pub(crate) fn phase_row(phase: &Phase, columns: usize, now: u64, palette: &Palet
         return row.put(palette.faint, &phase.title).finish();
     };
     let mut facts = Pieces::default();
-    if phase.tally != Tally::default() {
+    if phase.tally.started() > 0 {
         facts.add(Style::new(), format!("{}/{}", phase.tally.ended(), phase.tally.started()));
     }
+    facts.add_waiting(&phase.tally, palette);
     facts.add_troubles(&phase.tally, palette);
     facts.add(palette.faint, text::span(elapsed));
     // A title of which less than this is seen says nothing.
@@ -144,6 +145,7 @@ impl Canvas<'_> {
                 started => format!("{}/{}", tally.ended(), counted(started, "agent")),
             },
         );
+        facts.add_waiting(tally, self.palette);
         facts.add_troubles(tally, self.palette);
         facts.add(self.palette.faint, text::span(self.tree.elapsed(self.now)));
         Row::new(self.columns)

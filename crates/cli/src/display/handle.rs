@@ -2,11 +2,12 @@
 
 use std::io::{self, IsTerminal as _};
 use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anstream::{AutoStream, ColorChoice};
-use fanfold::{Event, Meta, Observer, RunResult};
+use fanfold::{Event, EventKind, Limits, Meta, Note, Observer, RunResult};
 
 use super::frame::Size;
 use super::live::Live;
@@ -46,17 +47,18 @@ pub(crate) struct Display {
     news: Sender<News>,
     /// Ends with the thread.
     gone: Receiver<()>,
+    one_at_a_time: bool,
 }
 
 impl Display {
     /// Starts the display that suits standard error. Nothing is seen before the first news; nothing at all if the
     /// system has no thread left for it.
-    pub(crate) fn start() -> Self {
-        Self::with(Mode::detect())
+    pub(crate) fn start(limits: &Limits) -> Self {
+        Self::with(Mode::detect(), limits)
     }
 
     /// Starts this display, whatever standard error is.
-    pub(crate) fn with(mode: Mode) -> Self {
+    pub(crate) fn with(mode: Mode, limits: &Limits) -> Self {
         let palette = Palette::new(AutoStream::choice(&io::stderr()) != ColorChoice::Never);
         let (view, pause): (Box<dyn View>, _) = match mode {
             Mode::Live => (Box::new(Live::new(palette)), FRAME),
@@ -70,12 +72,14 @@ impl Display {
         };
         // A run does not fail because nobody can watch it.
         let _ = thread::Builder::new().name("display".into()).spawn(painter);
-        Self { news, gone }
+        // Nobody chose it, so nobody expects it.
+        let one_at_a_time = limits.max_concurrent_agents == 0 && limits.concurrent_agents() == 1;
+        Self { news, gone, one_at_a_time }
     }
 
     /// What tells this display of a run; it is for one run only.
     pub(crate) fn observer(&self) -> impl Observer + use<> {
-        Reporter(self.news.clone())
+        Reporter { news: self.news.clone(), queue: self.one_at_a_time.then(Mutex::default) }
     }
 
     /// Shows a line that is the command's own, such as how to force an end. The live display shows the last one
@@ -118,15 +122,51 @@ impl Drop for Display {
 }
 
 /// The display's ear in a run.
-struct Reporter(Sender<News>);
+struct Reporter {
+    news: Sender<News>,
+    /// Where agents run one at a time by default: who waits, until that was said.
+    queue: Option<Mutex<Queue>>,
+}
+
+/// Agents that wait or run, and whether it was said that they queue.
+#[derive(Default)]
+struct Queue {
+    calls: usize,
+    said: bool,
+}
+
+impl Reporter {
+    /// Says once that agents queue, and what to do.
+    fn queued(&self, called: bool) {
+        let Some(queue) = &self.queue else { return };
+        let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.calls = if called { queue.calls + 1 } else { queue.calls.saturating_sub(1) };
+        if queue.calls > 1 && !queue.said {
+            queue.said = true;
+            let hint = "agents run one at a time on so few processors; --limits '{\"maxConcurrentAgents\": 4}' \
+                        runs more at once";
+            let _ = self.news.send(News::Notice(hint.into()));
+        }
+    }
+}
 
 impl Observer for Reporter {
     fn event(&self, _meta: &Meta, event: &Event) {
-        let _ = self.0.send(News::Event(event.clone()));
+        if let EventKind::AgentEnd { .. } = event.kind {
+            self.queued(false);
+        }
+        let _ = self.news.send(News::Event(event.clone()));
     }
 
     fn warning(&self, _meta: &Meta, warning: &str) {
-        let _ = self.0.send(News::Warning(warning.into()));
+        let _ = self.news.send(News::Warning(warning.into()));
+    }
+
+    fn note(&self, _meta: &Meta, note: &Note) {
+        let _ = self.news.send(News::Note(note.clone()));
+        if let Note::Waiting { .. } = note {
+            self.queued(true);
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::iter;
 
 use anstyle::Style;
-use fanfold::{Event, EventKind, RunResult};
+use fanfold::{Event, EventKind, Note, RunResult};
 
 use super::frame::{Size, frame};
 use super::palette::Palette;
@@ -57,6 +57,10 @@ impl View for Live {
         }
     }
 
+    fn note(&mut self, note: &Note, now: u64) {
+        self.tree.note(note, now);
+    }
+
     fn warning(&mut self, text: &str, _now: u64) {
         self.quote((self.palette.odd, "! warning:"), text);
     }
@@ -81,6 +85,9 @@ impl View for Live {
 
     fn end(&mut self, result: Option<&RunResult>, size: Size, now: u64) -> String {
         let mut lines = std::mem::take(&mut self.lines);
+        if result.is_none() {
+            self.tree.abandon(now);
+        }
         if self.moves() {
             lines.extend(summary(&self.tree, result, now, &self.palette));
         }
@@ -224,6 +231,8 @@ mod tests {
         let mut watched = Watched::new(60, 20).watch(&review().events);
         watched.end(None, 6_000);
         assert!(watched.screen().ends_with("⊘ stopped · 6 agents · 1 failed · 6.0s"), "{}", watched.screen());
+        // Nothing looks as if it went on.
+        assert!(!watched.screen().contains(|c: char| ('⠀'..='⣿').contains(&c)), "{}", watched.screen());
     }
 
     #[test]

@@ -29,6 +29,18 @@ pub(crate) fn workflow_error(error: &WorkflowError, path: &Path, script: &str) {
     print(&report(error, path, script, &Palette::new(true)));
 }
 
+/// Says what of a script would be ignored or refused, with the line of it.
+pub(crate) fn warning(warning: &WorkflowError, path: &Path, script: &str) {
+    let palette = Palette::new(true);
+    print(&worded_report(("warning", palette.odd), warning, path, script, &palette));
+}
+
+/// Prints a line on standard output.
+pub(crate) fn say(line: &str) {
+    // Whoever read it may have gone.
+    let _ = anstream::stdout().write_all(format!("{line}\n").as_bytes());
+}
+
 /// Prints what a script says it is, on standard output.
 pub(crate) fn script(script: &Script) {
     let text = described(&script.meta, &script.hook_calls(), &Palette::new(true));
@@ -79,6 +91,16 @@ fn described(meta: &Meta, hooks: &[(&str, usize)], palette: &Palette) -> String 
 }
 
 fn report(error: &WorkflowError, path: &Path, script: &str, palette: &Palette) -> String {
+    worded_report(("error", palette.bad), error, path, script, palette)
+}
+
+fn worded_report(
+    (word, style): (&str, Style),
+    error: &WorkflowError,
+    path: &Path,
+    script: &str,
+    palette: &Palette,
+) -> String {
     let mut text = match error.code {
         Some(code) => format!("{code}: {}", error.message),
         None => error.message.clone(),
@@ -88,7 +110,7 @@ fn report(error: &WorkflowError, path: &Path, script: &str, palette: &Palette) -
     {
         let _ = write!(text, " (at {path})");
     }
-    let mut out = worded("error", palette.bad, &text);
+    let mut out = worded(word, style, &text);
     let Some(line) = error.line else { return out };
     let path = if path == Path::new("-") { "<stdin>".into() } else { text::line(&path.to_string_lossy()) };
     let column = error.column.map(|column| format!(":{column}")).unwrap_or_default();
@@ -100,7 +122,7 @@ fn report(error: &WorkflowError, path: &Path, script: &str, palette: &Palette) -
     let gutter = " ".repeat(line.to_string().len());
     let _ = writeln!(out, "{faint}{line} |{faint:#} {source}");
     if let Some(offset) = offset {
-        let (blanks, bad) = (" ".repeat(offset), palette.bad);
+        let (blanks, bad) = (" ".repeat(offset), style);
         let _ = writeln!(out, "{faint}{gutter} |{faint:#} {blanks}{bad}^{bad:#}");
     }
     out

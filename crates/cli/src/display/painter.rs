@@ -8,7 +8,7 @@ use std::io::Write;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use fanfold::{Event, RunResult};
+use fanfold::{Event, Note, RunResult};
 
 use super::frame::Size;
 use super::view::View;
@@ -17,6 +17,7 @@ use super::view::View;
 #[derive(Debug)]
 pub(crate) enum News {
     Event(Event),
+    Note(Note),
     Warning(String),
     Notice(String),
     /// Nothing follows.
@@ -47,6 +48,7 @@ pub(crate) fn paint(news: &Receiver<News>, mut view: Box<dyn View>, mut easel: E
         shown = false;
         match told {
             Ok(News::Event(event)) => view.event(&event, now),
+            Ok(News::Note(note)) => view.note(&note, now),
             Ok(News::Warning(text)) => view.warning(&text, now),
             Ok(News::Notice(text)) => view.notice(&text, now),
             Ok(News::End(result)) => return easel.put(&view.end(result.as_deref(), (easel.size)(), now)),

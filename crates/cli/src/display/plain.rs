@@ -7,10 +7,11 @@
 //! When, counted from the start of the run; one word for what; the rest. A text of several lines goes on under
 //! the rest, so that none of its lines can pass for one of ours.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use anstyle::Style;
-use fanfold::{AgentOutcome, Event, EventKind, RunResult};
+use fanfold::{AgentOutcome, Event, EventKind, Note, RunResult};
 
 use super::frame::Size;
 use super::palette::Palette;
@@ -19,12 +20,18 @@ use super::summary::{ending, failures};
 use super::text;
 use super::tree::{Item, Tree};
 use super::view::View;
+use super::worktrees;
+
+/// Columns of a reason beside the end of its agent. The whole of it comes at the end.
+const MAX_REASON: usize = 200;
 
 /// Lines, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Plain {
     palette: Palette,
     tree: Tree,
+    /// Why agents failed whose end is not told yet.
+    reasons: HashMap<u32, String>,
     /// Lines that are not written yet.
     lines: String,
 }
@@ -57,6 +64,7 @@ impl Plain {
     }
 
     fn agent_ended(&mut self, seq: u32, outcome: AgentOutcome, at: u64) {
+        let reason = self.reasons.remove(&seq).filter(|_| outcome == AgentOutcome::Failed);
         let Some(agent) = self.tree.agent(seq) else { return };
         let (style, how) = match outcome {
             AgentOutcome::Completed => (self.palette.good, "completed"),
@@ -64,7 +72,10 @@ impl Plain {
             AgentOutcome::Cancelled => (self.palette.odd, "cancelled"),
         };
         let took = text::span(at.saturating_sub(agent.began));
-        let text = describe(&self.tree, agent, &format!("{how} after {took}: "));
+        let mut text = describe(&self.tree, agent, &format!("{how} after {took}: "));
+        if let Some(reason) = reason {
+            let _ = write!(text, ": {}", text::cut(&text::line(&reason), MAX_REASON));
+        }
         self.say(style, "agent", &text, at);
     }
 }
@@ -93,6 +104,13 @@ impl View for Plain {
         }
     }
 
+    fn note(&mut self, note: &Note, now: u64) {
+        self.tree.note(note, now);
+        if let Note::Failed(failure) = note {
+            self.reasons.insert(failure.seq, failure.reason.clone());
+        }
+    }
+
     fn warning(&mut self, text: &str, now: u64) {
         self.say(self.palette.odd, "warning", text, now);
     }
@@ -113,6 +131,9 @@ impl View for Plain {
                 failed.into_iter().map(|(agent, why)| format!("{}: {why}", describe(&self.tree, agent, "")));
             for text in failed.collect::<Vec<_>>() {
                 self.say(self.palette.bad, "failed", &text, at);
+            }
+            for worktree in result.iter().flat_map(|result| &result.worktrees) {
+                self.say(self.palette.odd, "kept", &worktrees::described(worktree, &worktree.path), at);
             }
             let (mark, how) = ending(result);
             let (style, _) = self.palette.mark(mark, at);
@@ -176,6 +197,20 @@ mod tests {
         let result = run.finish(RunResult::new(StopReason::Cancelled, Some(error)));
         run.events[seen..].iter().for_each(|event| plain.event(event, event.at));
         assert_snapshot!(plain.end(Some(&result), SIZE, 3_200));
+    }
+
+    #[test]
+    fn a_failure_is_told_with_its_reason() {
+        let mut run = Run::of(planned("review", &[]));
+        run.agents(1..=1, "");
+        let mut plain = told(&run);
+        let reason = "exit status 3:\n  cannot".to_owned();
+        plain.note(&Note::Failed(fanfold::AgentFailure { seq: 1, label: "x".into(), reason }), 0);
+        let seen = run.events.len();
+        run.at(900).ends(1, Failed);
+        run.events[seen..].iter().for_each(|event| plain.event(event, event.at));
+        let lines = plain.draw(SIZE, 900);
+        assert!(lines.ends_with("#1 failed after 0.9s: check file 1: exit status 3:   cannot\n"), "{lines}");
     }
 
     #[test]

@@ -70,6 +70,13 @@ impl Pieces {
         self.0.push((style, piece.into()));
     }
 
+    /// How many calls wait for their turn.
+    pub(crate) fn add_waiting(&mut self, tally: &Tally, palette: &Palette) {
+        if tally.waiting > 0 {
+            self.add(palette.faint, format!("{} waiting", tally.waiting));
+        }
+    }
+
     /// What of a tally needs attention.
     pub(crate) fn add_troubles(&mut self, tally: &Tally, palette: &Palette) {
         for (outcome, trouble) in tally.troubles() {

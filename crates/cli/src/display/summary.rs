@@ -8,6 +8,7 @@ use super::palette::{Mark, Palette};
 use super::row::{Pieces, Row, counted};
 use super::text;
 use super::tree::{Item, Tree};
+use super::worktrees;
 
 /// Phases and failures that are listed. The lines of the other display (`plain`) have them all.
 const MAX_LISTED: usize = 30;
@@ -35,6 +36,14 @@ pub(crate) fn summary(tree: &Tree, result: Option<&RunResult>, now: u64, palette
             format!("{style}{mark}{style:#} {}: {reason}", agent.label)
         }));
         more(&mut lines, failed.len(), "failed agents");
+    }
+    if let Some(result) = result {
+        let kept = result.worktrees.iter().take(MAX_LISTED).map(|worktree| {
+            let odd = palette.odd;
+            format!("{odd}±{odd:#} {}", worktrees::described(worktree, &worktree.path))
+        });
+        lines.extend(kept);
+        more(&mut lines, result.worktrees.len(), "worktrees");
     }
     lines.push(verdict(tree, result, now, palette));
     lines

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use fanfold::{Agent, AgentOutcome, Event, EventKind, Meta};
+use fanfold::{Agent, AgentOutcome, Event, EventKind, Meta, Note};
 
 use super::text;
 
@@ -27,6 +27,8 @@ pub(crate) struct Tree {
     current: Option<usize>,
     phase_by_title: HashMap<Arc<str>, usize>,
     agent_by_seq: HashMap<u32, usize>,
+    /// The calls that wait for their turn, with their phases.
+    waiting: HashMap<u32, Option<usize>>,
 }
 
 /// An agent.
@@ -52,12 +54,16 @@ pub(crate) struct Phase {
     pub(crate) until: u64,
     /// Whether something of it still runs, or the script is in it.
     pub(crate) active: bool,
+    /// Whether nobody watched how it went on.
+    pub(crate) abandoned: bool,
     pub(crate) tally: Tally,
 }
 
 /// How many agents are in which state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
+    /// Calls that wait for their turn.
+    pub(crate) waiting: usize,
     pub(crate) running: usize,
     pub(crate) completed: usize,
     pub(crate) failed: usize,
@@ -105,10 +111,49 @@ impl Tree {
             EventKind::AgentEnd { agent } => self.agent_ended(agent.agent.seq, agent.outcome, at),
             EventKind::End { .. } => {
                 self.ended = Some(at);
+                for seq in self.waiting.keys().copied().collect::<Vec<_>>() {
+                    self.waits_no_more(seq, at);
+                }
                 self.leave(at);
             }
             // Logs are printed, not kept.
             _ => {}
+        }
+    }
+
+    /// Takes in what is told besides the events.
+    pub(crate) fn note(&mut self, note: &Note, at: u64) {
+        match note {
+            Note::Waiting { seq, phase } => {
+                let phase = phase.as_ref().map(|title| self.phase(title));
+                self.waiting.insert(*seq, phase);
+                self.tally.waiting += 1;
+                if let Some(phase) = phase.map(|index| &mut self.phases[index]) {
+                    phase.began.get_or_insert(at);
+                    phase.active = true;
+                    phase.tally.waiting += 1;
+                }
+            }
+            // It may have failed to start.
+            Note::Failed(failure) => self.waits_no_more(failure.seq, at),
+            _ => {}
+        }
+    }
+
+    /// Nobody watches any more, although it may go on: nothing of it is shown as if it ran.
+    pub(crate) fn abandon(&mut self, at: u64) {
+        for phase in self.phases.iter_mut().filter(|phase| phase.active) {
+            (phase.active, phase.abandoned, phase.until) = (false, true, at);
+        }
+    }
+
+    fn waits_no_more(&mut self, seq: u32, at: u64) {
+        let Some(phase) = self.waiting.remove(&seq) else { return };
+        self.tally.waiting -= 1;
+        if let Some(index) = phase {
+            let phase = &mut self.phases[index];
+            phase.tally.waiting -= 1;
+            phase.settle(self.current == Some(index), at);
         }
     }
 
@@ -143,6 +188,7 @@ impl Tree {
             began: None,
             until: 0,
             active: false,
+            abandoned: false,
             tally: Tally::default(),
         });
         index
@@ -164,6 +210,7 @@ impl Tree {
     }
 
     fn agent_started(&mut self, agent: &Agent, at: u64) {
+        self.waits_no_more(agent.seq, at);
         let phase = agent.phase.as_ref().map(|title| self.phase(title));
         let label = name(&agent.label);
         let label = if label.trim().is_empty() { format!("#{}", agent.seq) } else { label };
@@ -196,7 +243,7 @@ impl Tree {
 
 impl Phase {
     fn settle(&mut self, current: bool, at: u64) {
-        self.active = current || self.tally.running > 0;
+        self.active = current || self.tally.running > 0 || self.tally.waiting > 0;
         self.until = at;
     }
 
@@ -259,7 +306,39 @@ mod tests {
         // Neither an end that is told twice nor one of a stranger counts.
         run.ends(1, AgentOutcome::Completed).ends(99, AgentOutcome::Failed);
         let tree = run.tree();
-        assert_eq!(tree.tally, Tally { running: 3, completed: 1, failed: 1, cancelled: 1 });
-        assert_eq!(tree.phases[0].tally, Tally { running: 2, completed: 1, failed: 1, cancelled: 0 });
+        assert_eq!(tree.tally, Tally { waiting: 0, running: 3, completed: 1, failed: 1, cancelled: 1 });
+        let phase = Tally { waiting: 0, running: 2, completed: 1, failed: 1, cancelled: 0 };
+        assert_eq!(tree.phases[0].tally, phase);
+    }
+
+    #[test]
+    fn a_phase_is_not_over_while_calls_of_it_wait() {
+        let mut run = Run::of(planned("w", &["A", "B"]));
+        run.phase("A").phase("B").at(1_000);
+        let mut tree = run.tree();
+        for seq in 1..=2 {
+            tree.note(&Note::Waiting { seq, phase: Some("A".into()) }, 1_000);
+        }
+        assert!(tree.phases[0].active);
+        let seen = run.events.len();
+        run.agents(1..=1, "A").at(2_000).ends(1, AgentOutcome::Completed);
+        run.events[seen..].iter().for_each(|event| tree.event(event));
+        assert!(tree.phases[0].active);
+        assert_eq!(tree.phases[0].tally, Tally { waiting: 1, completed: 1, ..Tally::default() });
+        // The other one cannot start.
+        let failure = fanfold::AgentFailure { seq: 2, label: "x".into(), reason: "no".into() };
+        tree.note(&Note::Failed(failure), 3_000);
+        assert!(!tree.phases[0].active);
+        assert_eq!(tree.tally.waiting, 0);
+    }
+
+    #[test]
+    fn what_nobody_watched_to_the_end_neither_runs_nor_succeeded() {
+        let mut run = Run::of(planned("w", &["A", "B", "C"]));
+        run.phase("A").at(1_000).phase("B");
+        let mut tree = run.tree();
+        tree.abandon(2_000);
+        let states: Vec<_> = tree.phases.iter().map(|phase| (phase.active, phase.abandoned)).collect();
+        assert_eq!(states, [(false, false), (false, true), (false, false)]);
     }
 }

@@ -32,3 +32,13 @@ fn a_header_that_computes_is_refused_without_running_it() {
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("META_INVALID"), "{}", stderr(&output));
 }
+
+#[test]
+fn what_would_be_refused_is_a_warning_with_its_place() {
+    let script = "const x = await agent('x', {labl: 'y'})\nreturn fetch('http://x')";
+    let output = run(&["check", "-"], script);
+    assert_eq!(output.status.code(), Some(0));
+    let said = stderr(&output);
+    assert!(said.contains("warning: UNSUPPORTED_OPTION: agent() has no option \"labl\""), "{said}");
+    assert!(said.contains("--> <stdin>:1:29") && said.contains("--> <stdin>:2:8"), "{said}");
+}

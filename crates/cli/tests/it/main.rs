@@ -4,6 +4,10 @@
 mod check;
 mod command_agents;
 mod conformance;
+mod errors;
 mod fanfold;
+mod named;
+mod plan;
 mod run;
 mod view;
+mod worktrees;

@@ -16,6 +16,7 @@ use fanfold_types::{
 use serde_json::value::RawValue;
 
 use crate::limits::Limits;
+use crate::observe::Note;
 use crate::subagents::{AgentOptions, AgentRequest};
 
 /// Longest default label, in characters.
@@ -111,6 +112,8 @@ pub(crate) struct Books<R> {
     never_awaited: u32,
     warnings: Vec<Arc<str>>,
     effects: VecDeque<Effect<R>>,
+    /// What observers are told besides.
+    notes: Vec<Note>,
 }
 
 enum Terminal {
@@ -160,12 +163,18 @@ impl<R> Books<R> {
             never_awaited: 0,
             warnings: Vec::new(),
             effects: VecDeque::from([Effect::Emit(EventKind::Start { meta })]),
+            notes: Vec::new(),
         }
     }
 
     /// The next thing to do.
     pub(crate) fn next_effect(&mut self) -> Option<Effect<R>> {
         self.effects.pop_front()
+    }
+
+    /// What observers are to be told before the effects that are left are carried out.
+    pub(crate) fn take_notes(&mut self) -> Vec<Note> {
+        std::mem::take(&mut self.notes)
     }
 
     // ── The script ──────────────────────────────────────────────────────────────────────────────────────
@@ -182,7 +191,8 @@ impl<R> Books<R> {
         let cap = self.limits.max_total_agents;
         if self.accepted >= cap {
             return Err(ErrorCode::AgentCap.error(format!(
-                "this run may make {cap} agent() calls (maxTotalAgents) and has made them; do more in each call"
+                "this run may make {cap} agent() calls (maxTotalAgents) and has made them; do more in each \
+                 call, or raise maxTotalAgents"
             )));
         }
         let most = self.limits.max_request_bytes;
@@ -223,6 +233,7 @@ impl<R> Books<R> {
             .as_deref()
             .map(|phase| cut_to(phase, NAME_CHARS).into())
             .or_else(|| self.phase.clone());
+        self.notes.push(Note::Waiting { seq, phase: phase.clone() });
         let request = AgentRequest {
             run_id: self.run_id.clone(),
             parent: self.parent.clone(),
@@ -376,7 +387,9 @@ impl<R> Books<R> {
     }
 
     fn fail(&mut self, seq: u32, label: &str, reason: String) {
-        self.failures.push(AgentFailure { seq, label: label.to_owned(), reason });
+        let failure = AgentFailure { seq, label: label.to_owned(), reason };
+        self.notes.push(Note::Failed(failure.clone()));
+        self.failures.push(failure);
     }
 
     /// A child has used so many tokens; told before its end.

@@ -205,6 +205,10 @@ impl Driver {
     /// Does what the books have decided.
     fn carry_out(&mut self) {
         loop {
+            let notes = self.link.books().take_notes();
+            for note in notes {
+                self.newsroom.tell(|| News::Note(note));
+            }
             // The books are not held while an answer wakes its receiver.
             let Some(effect) = self.link.books().next_effect() else { return };
             match effect {

@@ -309,16 +309,22 @@ fn ends_statement(t: &Tokens<'_>, at: usize) -> bool {
 const NO_MODULES: &str = "a script is one file and its sandbox has no modules to import; put the code that you need \
                           into the script itself";
 
+const ONE_FILE: &str = "(a script is one file and its sandbox has no modules: put the code that you need into the \
+                        script itself)";
+
 /// What to say of a thrown `ReferenceError: … is not defined` for a global that people expect and scripts lack.
 pub(super) fn absent_global(thrown: &str, dialect: Dialect) -> Option<&'static str> {
-    const NO_MODULES: &str = "(a script is one file and its sandbox has no modules: put the code that you need \
-                              into the script itself)";
     let fault = thrown.strip_prefix("ReferenceError: ")?;
     if fault.starts_with("could not load module ") {
-        return Some(NO_MODULES);
+        return Some(ONE_FILE);
     }
-    Some(match fault.strip_suffix(" is not defined")? {
-        "require" | "module" | "exports" => NO_MODULES,
+    absent(fault.strip_suffix(" is not defined")?, dialect)
+}
+
+/// Why scripts lack a global that people expect, and what to do instead, in parentheses.
+pub(super) fn absent(name: &str, dialect: Dialect) -> Option<&'static str> {
+    Some(match name {
+        "require" | "module" | "exports" => ONE_FILE,
         "process" | "Buffer" | "__dirname" | "__filename" | "Deno" | "Bun" | "fs" | "path" => {
             "(scripts run in a sandbox, not in Node: no files, no environment, no processes; ask an agent to do it)"
         }

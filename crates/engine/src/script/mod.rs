@@ -12,6 +12,7 @@
 //! - `stack`: thrown errors, with the author's lines and columns
 //! - `calls`: which hooks a script calls
 //! - `hint`: syntax errors in better words; `typescript` recognises TypeScript for it
+//! - `lint`: what a run would ignore or refuse, as far as the text tells
 //! - `lex`, `string`, `tokens`: the text as characters, as values and as tokens, for all of the above
 //! - `words`: pieces of messages
 
@@ -20,6 +21,7 @@ mod culprit;
 mod header;
 mod hint;
 mod lex;
+mod lint;
 mod literal;
 mod source;
 mod stack;
@@ -36,6 +38,8 @@ use fanfold_types::{ErrorCode, Meta, WorkflowError};
 
 use header::Header;
 use source::Source;
+
+use crate::agent_types::AgentTypes;
 
 /// How a script's metadata is given, which decides what globals the script has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,6 +113,17 @@ impl Script {
     /// The hooks that the text calls by their names, and in how many places. A guess: names can be shadowed.
     pub fn hook_calls(&self) -> Vec<(&'static str, usize)> {
         calls::count(&self.body)
+    }
+
+    /// What a run would ignore or refuse, as far as the text tells it: options that `agent()` does not have or whose
+    /// values it does not take, globals that scripts lack, and, if `agent_types` is given, kinds of agents that it
+    /// does not define. In the order of the text, each with line and column, and with the code that the run would
+    /// fail with if it has one.
+    ///
+    /// A guess that errs on the side of silence: it sees what is written in a call or in a constant, and not what a
+    /// variable holds.
+    pub fn warnings(&self, agent_types: Option<&dyn AgentTypes>) -> Vec<WorkflowError> {
+        lint::find(&self.source, &self.body, self.dialect, agent_types)
     }
 
     /// The error a script threw, from the text QuickJS makes of it: `name: message`, then its stack.

@@ -231,11 +231,26 @@ async fn a_worktree_that_was_refused_says_why() {
     let agents = repository.agents("true").await;
     repository.git("branch fanfold/0f8fad5b-1-x");
     let error = agents.start(isolated(1, "x"), CancellationToken::new()).await.unwrap_err().to_string();
-    assert!(error.starts_with("cannot give it a worktree of its own: `git worktree add"), "{error}");
-    assert!(error.contains("already exists"), "{error}");
+    assert_eq!(
+        error,
+        "cannot give it a worktree of its own: there is already a branch \"fanfold/0f8fad5b-1-x\"; delete it if it is \
+         not needed"
+    );
     // The branch is not ours, so it stays, although it is where ours would be.
+    assert!(repository.branches().contains("fanfold/0f8fad5b-1-x"));
     drop(agents);
     assert_eq!(repository.leftovers(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_folder_that_leads_elsewhere_is_not_used() {
+    let repository = Repository::new();
+    fs::create_dir(repository.path().join(".fanfold")).unwrap();
+    std::os::unix::fs::symlink("..", repository.worktrees()).unwrap();
+    let agents = repository.agents("true").await;
+    let error = agents.start(isolated(1, "x"), CancellationToken::new()).await.unwrap_err().to_string();
+    assert!(error.contains("it is a symbolic link"), "{error}");
+    assert_eq!(fs::read_to_string(repository.path().join(".gitignore")).unwrap(), "target\n");
 }
 
 #[tokio::test]

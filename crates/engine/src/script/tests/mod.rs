@@ -2,6 +2,7 @@
 
 mod header;
 mod hint;
+mod lint;
 mod literal;
 mod place;
 mod property;

@@ -1,0 +1,123 @@
+//! Saved workflows: scripts that a project and its user keep in `workflows` folders, to be run by name.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use fanfold::{Meta, Script};
+
+use crate::{input, places};
+
+/// A longer file is no script.
+const MAX_BYTES: u64 = 4 * 1024 * 1024;
+
+/// The saved workflows that hold in a folder.
+#[derive(Clone, Debug)]
+pub(crate) struct Workflows {
+    here: PathBuf,
+    saved: Vec<Saved>,
+}
+
+/// A saved workflow.
+#[derive(Clone, Debug)]
+pub(crate) struct Saved {
+    /// What it says it is; its file's name where it has no header.
+    pub(crate) meta: Meta,
+    pub(crate) path: PathBuf,
+    /// Why it cannot be run.
+    pub(crate) problem: Option<String>,
+    /// Another one with this name is found first.
+    pub(crate) hidden: bool,
+}
+
+impl Workflows {
+    /// Looks for the workflows of a folder. Reads their headers and runs nothing.
+    pub(crate) fn read(here: &Path) -> Self {
+        let mut saved: Vec<Saved> = Vec::new();
+        for path in places::folders("workflows", here).iter().flat_map(|folder| scripts(folder)) {
+            let mut workflow = read(path);
+            workflow.hidden = saved.iter().any(|other| other.meta.name == workflow.meta.name);
+            saved.push(workflow);
+        }
+        Self { here: here.to_owned(), saved }
+    }
+
+    /// All of them, those that win first.
+    pub(crate) fn all(&self) -> &[Saved] {
+        &self.saved
+    }
+
+    /// The workflow of a name: the one that calls itself so, else the one whose file is called so.
+    ///
+    /// # Errors
+    /// That there is none, and which there are.
+    pub(crate) fn find(&self, name: &str) -> Result<&Saved, String> {
+        let by_name = self.saved.iter().find(|saved| saved.meta.name == name);
+        let by_file =
+            || self.saved.iter().find(|saved| saved.path.file_stem().is_some_and(|stem| stem == name));
+        by_name.or_else(by_file).ok_or_else(|| {
+            let mut known: Vec<&str> =
+                self.saved.iter().filter(|saved| !saved.hidden).map(|saved| &*saved.meta.name).collect();
+            known.sort_unstable();
+            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            format!(
+                "there is no saved workflow {name:?} (there are: {known}); they are .js files in .fanfold/workflows or \
+                 .claude/workflows of the project or the user"
+            )
+        })
+    }
+
+    /// The others with the name of this one, which it hides.
+    pub(crate) fn hidden_by<'a>(&'a self, saved: &'a Saved) -> impl Iterator<Item = &'a Saved> {
+        self.saved.iter().filter(|other| other.path != saved.path && other.meta.name == saved.meta.name)
+    }
+
+    /// A path as people write it.
+    pub(crate) fn shown(&self, path: &Path) -> String {
+        places::shown(path, &self.here)
+    }
+
+    /// The script that an argument of the command line means: a file, `-`, or a saved workflow's name.
+    ///
+    /// # Errors
+    /// There is neither.
+    pub(crate) fn script_path(&self, argument: &Path) -> Result<(PathBuf, Option<&Saved>), String> {
+        let is_file = argument.as_os_str() == "-" || argument.exists();
+        let is_path = argument.components().count() != 1 || argument.extension().is_some();
+        match argument.to_str() {
+            Some(name) if !is_file && !is_path => {
+                self.find(name).map(|saved| (saved.path.clone(), Some(saved)))
+            }
+            // What cannot be read says so itself.
+            _ => Ok((argument.to_owned(), None)),
+        }
+    }
+}
+
+fn scripts(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    let is_script =
+        |path: &PathBuf| path.extension().is_some_and(|extension| extension == "js" || extension == "mjs");
+    paths.retain(|path| is_script(path) && path.is_file());
+    paths.sort();
+    paths
+}
+
+fn read(path: PathBuf) -> Saved {
+    let unnamed = Meta::new(input::name(&path), format!("the script {}", path.display()));
+    let text = match fs::metadata(&path) {
+        Ok(metadata) if metadata.len() > MAX_BYTES => Err(format!("it is longer than {MAX_BYTES} bytes")),
+        _ => fs::read_to_string(&path).map_err(|error| error.to_string()),
+    };
+    let meta = text.and_then(|text| {
+        let meta = (!Script::has_header(&text)).then(|| unnamed.clone());
+        Script::read(&text, meta).map(|script| script.meta).map_err(|error| {
+            let line = error.line.map(|line| format!(" (line {line})")).unwrap_or_default();
+            format!("{}{line}", error.message)
+        })
+    });
+    match meta {
+        Ok(meta) => Saved { meta, path, problem: None, hidden: false },
+        Err(problem) => Saved { meta: unnamed, path, problem: Some(problem), hidden: false },
+    }
+}

@@ -1,0 +1,62 @@
+//! What the command says of options and settings that are wrong, and of calls that wait.
+
+use std::fs;
+
+use crate::fanfold::{fanfold, run, stderr, stdout};
+
+#[test]
+fn an_error_names_the_option_or_the_file_and_key() {
+    for (args, toml, expected) in [
+        (&["--args", "{x"][..], "", "--args: args is not valid JSON"),
+        (&["--limits", r#"{"maxTotalAgents": "six"}"#], "", "--limits: maxTotalAgents: invalid type"),
+        (&["--limits", r#"{"maxAgents": 6}"#], "", "--limits: maxAgents: unknown field"),
+        (&["--arg", "1"], "", "'--args'"),
+        (&[], "agentCommand = \"a 'b\"", "fanfold.toml: agentCommand: a quotation mark"),
+        (&[], "agents = 1", "agents = 1"),
+        (&[], "[limits]\nmaxTotalAgents = -1", "fanfold.toml: limits: maxTotalAgents"),
+        (&[], "[limits]\nmaxTotalAgents = 0", "maxTotalAgents must be a positive integer"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("s.js"), "return 1").unwrap();
+        fs::write(folder.path().join("fanfold.toml"), toml).unwrap();
+        let output = fanfold().current_dir(folder.path()).args(["run", "s.js"]).args(args).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{args:?} {toml}");
+        let said = stderr(&output);
+        assert!(said.contains(expected), "{expected}: {said}");
+        assert!(toml.is_empty() || said.contains("fanfold.toml"), "{said}");
+    }
+}
+
+#[test]
+fn numbers_may_be_written_as_javascript_writes_them() {
+    let output = run(&["run", "-", "--limits", r#"{"maxFuel": 1e11, "maxTotalAgents": 5.0}"#], "return 1");
+    assert_eq!(stdout(&output), "1\n", "{}", stderr(&output));
+}
+
+#[test]
+fn the_cap_says_what_raises_it() {
+    let output =
+        run(&["run", "-", "--limits", r#"{"maxTotalAgents": 1}"#], "await agent('a'); await agent('b')");
+    assert!(stderr(&output).contains("raise maxTotalAgents"), "{}", stderr(&output));
+}
+
+#[test]
+fn memory_is_told_in_mebibytes() {
+    let output = run(&["run", "-"], "const all = []; while (true) all.push(new Array(1e5).fill(1))");
+    assert!(stderr(&output).contains("more than 64 MiB of memory"), "{}", stderr(&output));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn output_that_cannot_be_written_is_a_failure() {
+    for script in ["return 1", "log('x'); return await agent('x')"] {
+        let mut command = fanfold();
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("s.js"), script).unwrap();
+        command.current_dir(folder.path()).args(["run", "s.js", "--json"]).stdout(full);
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+        assert!(stderr(&output).contains("failed to print"), "{}", stderr(&output));
+    }
+}

@@ -1,0 +1,209 @@
+//! What a run would ignore or refuse, where the text alone tells it.
+//!
+//! This looks at tokens. It does not know what a variable holds, so options that are put together elsewhere go
+//! unseen; and it says nothing of a name that the script uses for something of its own.
+
+use std::collections::{HashMap, HashSet};
+
+use fanfold_types::{ErrorCode, WorkflowError};
+use serde_json::{Map, Value};
+
+use super::hint::absent;
+use super::source::Source;
+use super::tokens::{Kind, Role, Tokens};
+use super::{Dialect, literal};
+use crate::agent_types::AgentTypes;
+use crate::options;
+
+/// Finds them, in the order of the text.
+pub(super) fn find(
+    source: &Source,
+    body: &str,
+    dialect: Dialect,
+    types: Option<&dyn AgentTypes>,
+) -> Vec<WorkflowError> {
+    let tokens = Tokens::scan(body);
+    let lint =
+        Lint { source, own: own_names(&tokens), constants: constants(&tokens), tokens, dialect, types };
+    let mut found = Vec::new();
+    for at in 0..lint.tokens.list.len() {
+        lint.global(at, &mut found);
+        lint.call(at, &mut found);
+    }
+    found.sort_by_key(|warning| (warning.line, warning.column));
+    found
+}
+
+struct Lint<'a> {
+    source: &'a Source,
+    tokens: Tokens<'a>,
+    /// Names that the script gives a meaning of its own, somewhere.
+    own: HashSet<&'a str>,
+    /// Where the objects are that constants hold, by the tokens of their braces.
+    constants: HashMap<&'a str, usize>,
+    dialect: Dialect,
+    types: Option<&'a dyn AgentTypes>,
+}
+
+impl Lint<'_> {
+    /// A global that scripts do not have.
+    fn global(&self, at: usize, found: &mut Vec<WorkflowError>) {
+        let tokens = &self.tokens;
+        let (before, name, after) = (self.before(at), tokens.word(at), tokens.word(at + 1));
+        if tokens.list[at].kind != Kind::Word
+            || matches!(before, "." | "?." | "typeof")
+            || self.own.contains(name)
+        {
+            return;
+        }
+        let used = before == "new" || matches!(after, "(" | "." | "?.");
+        if name == "import" && after == "(" {
+            let message =
+                "import() finds no modules: a script is one file; put the code that you need into the script";
+            found.push(self.at(at, WorkflowError::thrown(message)));
+        } else if let Some(why) = absent(name, self.dialect).filter(|_| used && !self.is_method(at)) {
+            found.push(self.at(at, WorkflowError::thrown(format!("{name} is not defined in scripts {why}"))));
+        }
+    }
+
+    /// The options of a call of `agent()`, as far as they are written there.
+    fn call(&self, at: usize, found: &mut Vec<WorkflowError>) {
+        let tokens = &self.tokens;
+        let is_call =
+            tokens.list[at].kind == Kind::Word && tokens.word(at) == "agent" && tokens.word(at + 1) == "(";
+        if !is_call || matches!(self.before(at), "." | "?." | "function") || self.own.contains("agent") {
+            return;
+        }
+        let open = at + 1;
+        let close = tokens.list[open].pair.unwrap_or(tokens.list.len());
+        let comma = (open..close).find(|at| tokens.word(*at) == "," && tokens.list[*at].inside == Some(open));
+        let Some(brace) = comma.map(|comma| comma + 1).filter(|at| tokens.word(*at) == "{") else { return };
+        let Some(end) = tokens.list[brace].pair.filter(|end| matches!(tokens.word(end + 1), ")" | ","))
+        else {
+            return;
+        };
+        let mut key = brace + 1;
+        while key < end {
+            self.option(key, found);
+            let next =
+                (key..end).find(|at| tokens.word(*at) == "," && tokens.list[*at].inside == Some(brace));
+            key = next.map_or(end, |comma| comma + 1);
+        }
+    }
+
+    fn option(&self, key: usize, found: &mut Vec<WorkflowError>) {
+        let tokens = &self.tokens;
+        let text = tokens.word(key);
+        let name = match tokens.list[key].kind {
+            Kind::Word => text,
+            Kind::Text if !text.contains('\\') && text.len() >= 2 => &text[1..text.len() - 1],
+            // Spread or computed.
+            _ => return,
+        };
+        let after = tokens.word(key + 1);
+        if !matches!(after, ":" | "," | "}") {
+            return;
+        }
+        let value = (after == ":").then_some(key + 2);
+        let ends = |at: usize| matches!(tokens.word(at), "," | "}");
+        if value.is_some_and(|value| tokens.word(value) == "undefined" && ends(value + 1))
+            || name.starts_with('_')
+        {
+            return;
+        }
+        if !options::KNOWN.contains(&name) {
+            if let Err(error) = check(name, Value::Null) {
+                found.push(self.at(key, error));
+            }
+            return;
+        }
+        let constant = |at: usize| self.constants.get(tokens.word(at)).copied();
+        let place = match value {
+            Some(value) if tokens.list[value].kind == Kind::Word && ends(value + 1) => {
+                constant(value).or(Some(value))
+            }
+            Some(value) => Some(value),
+            None => constant(key),
+        };
+        let Some(place) = place else { return };
+        let Some(value) = self.literal(place, name) else { return };
+        if name == "agentType"
+            && let (Some(types), Some(name)) = (self.types, value.as_str())
+            && types.find(name).is_none()
+        {
+            let message = format!("nobody defines the agentType {name:?}: {}", types.how_to_define());
+            found.push(self.at(place, ErrorCode::AgentStart.error(message)));
+        }
+        if let Err(error) = check(name, value) {
+            found.push(self.at(place, error));
+        }
+    }
+
+    /// The value that begins with a token, if it is a literal as a whole.
+    fn literal(&self, at: usize, name: &str) -> Option<Value> {
+        let (value, end) = literal::read(self.source, self.tokens.list[at].start, name).ok()?;
+        let next = self.tokens.list.partition_point(|token| token.start < end);
+        let ends = match self.tokens.list.get(next) {
+            None => true,
+            Some(token) => matches!(self.tokens.word(next), "," | "}" | ";" | ")") || token.new_line,
+        };
+        ends.then_some(value)
+    }
+
+    /// Whether a name is that of a method which is defined here.
+    fn is_method(&self, at: usize) -> bool {
+        let list = &self.tokens.list;
+        let close = list.get(at + 1).and_then(|open| open.pair);
+        close.is_some_and(|close| list.get(close + 1).is_some_and(|brace| brace.role == Role::Function))
+            && self.tokens.word(at + 1) == "("
+    }
+
+    fn before(&self, at: usize) -> &str {
+        at.checked_sub(1).map_or("", |before| self.tokens.word(before))
+    }
+
+    fn at(&self, token: usize, error: WorkflowError) -> WorkflowError {
+        let (line, column) = self.source.place(self.tokens.list[token].start);
+        error.at(line, column)
+    }
+}
+
+/// What the engine says of an option, alone.
+fn check(name: &str, value: Value) -> Result<(), WorkflowError> {
+    let options = Value::Object(Map::from_iter([(name.to_owned(), value)]));
+    options::parse(&options.to_string()).map(|_| ())
+}
+
+/// Names that may be the script's own: declared, assigned, parameters or parts of a pattern.
+fn own_names<'a>(tokens: &Tokens<'a>) -> HashSet<&'a str> {
+    let words = (0..tokens.list.len()).filter(|at| tokens.list[*at].kind == Kind::Word);
+    let own = words.filter(|at| {
+        let before = at.checked_sub(1).map_or("", |before| tokens.word(before));
+        let after = tokens.word(at + 1);
+        matches!(before, "const" | "let" | "var" | "function" | "class" | "...")
+            || matches!(after, "=>" | "=")
+            || (matches!(before, "," | "(" | "{" | "[" | ":") && matches!(after, "," | ")" | "}" | "]"))
+    });
+    own.map(|at| tokens.word(at)).collect()
+}
+
+/// Constants that are objects, if their names are given once.
+fn constants<'a>(tokens: &Tokens<'a>) -> HashMap<&'a str, usize> {
+    let mut constants = HashMap::new();
+    let mut twice = HashSet::new();
+    for at in 0..tokens.list.len() {
+        if !matches!(tokens.word(at), "const" | "let" | "var") {
+            continue;
+        }
+        let name = tokens.word(at + 1);
+        let is_object =
+            tokens.word(at) == "const" && tokens.word(at + 2) == "=" && tokens.word(at + 3) == "{";
+        if constants.contains_key(name) || !is_object {
+            twice.insert(name);
+        } else {
+            constants.insert(name, at + 3);
+        }
+    }
+    constants.retain(|name, _| !twice.contains(name));
+    constants
+}

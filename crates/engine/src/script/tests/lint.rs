@@ -1,0 +1,82 @@
+//! What is warned of, and what is not.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use fanfold_types::Meta;
+
+use crate::{AgentType, Script};
+
+/// The warnings for a script: `line:column` and the message's beginning.
+fn warnings(body: &str) -> Vec<String> {
+    let script = Script::read(body, (!Script::has_header(body)).then(|| Meta::new("n", "d"))).unwrap();
+    let reviewer = AgentType::new("reviewer", "");
+    let types = BTreeMap::from([("reviewer".to_owned(), Arc::new(reviewer))]);
+    let found = script.warnings(Some(&types));
+    found
+        .iter()
+        .map(|warning| {
+            let words: Vec<&str> = warning.message.split(' ').take(5).collect();
+            format!("{}:{} {}", warning.line.unwrap(), warning.column.unwrap(), words.join(" "))
+        })
+        .collect()
+}
+
+#[test]
+fn what_would_be_refused_is_found_with_its_place() {
+    for (body, expected) in [
+        ("await agent('x', {labl: 'y'})", "1:19 agent() has no option \"labl\""),
+        ("await agent(`a ${1}, {}`, {\n  label: 'a', 'tool': [1] })", "2:15 agent() has no option \"tool\""),
+        ("agent('x', {tools})", "1:13 agent() has no option \"tools\""),
+        ("agent('x', {retries: -1})", "1:22 agent() option \"retries\" must be"),
+        ("agent('x', {isolation: 'vm', ...more})", "1:24 agent() option \"isolation\" must be"),
+        ("agent('x', {agentType: 'nobody'})", "1:24 nobody defines the agentType \"nobody\":"),
+        ("agent('x', {schema: {type: 'array'}})", "1:21 "),
+        (
+            "const S = {type: 'object', properties: {a: {$ref: 'http://x/y'}}}\nagent('x', {schema: S})",
+            "1:11 ",
+        ),
+        ("const schema = {type: 'string'};\nagent('x', {schema})", "1:16 "),
+        ("const r = await fetch('http://x')", "1:17 fetch is not defined in"),
+        ("const fs = 1; const p = require('fs')", "1:25 require is not defined in"),
+        ("const m = await import('x')", "1:17 import() finds no modules: a"),
+        ("console.log(1)", "1:1 console is not defined in"),
+        ("setTimeout(() => 1, 2)", "1:1 setTimeout is not defined in"),
+        ("log(process.env.HOME)", "1:5 process is not defined in"),
+        ("new XMLHttpRequest()", "1:5 XMLHttpRequest is not defined in"),
+    ] {
+        let found = warnings(body);
+        assert!(found.len() == 1 && found[0].starts_with(expected), "{body}: {found:?}");
+    }
+}
+
+#[test]
+fn there_are_no_false_alarms() {
+    for body in [
+        "await agent('x', {label: 'a', _note: 1, tools: undefined, schema: {type: 'object'}, agentType: 'reviewer'})",
+        "await agent('x', options); await agent('x'); await agent('x', {...options}); await agent('x', {[key]: 1})",
+        "await agent('x', {timeoutMs: 5 * 60 * 1000, retries: deep ? 2 : 1, label: 'a' + i, schema: make()})",
+        "const agent2 = 1; helper.agent('x', {foo: 1}); function wrap(agent) { return agent('x', {foo: 1}) }",
+        "// fetch('x')\nlog('require(\"fs\")' + `fetch(${1})` + /fetch(1)/.source)",
+        "const fetch = (x) => agent(x); await fetch('x')",
+        "paths.map(path => path.length); for (const document of args) log(document.title)",
+        "const api = {fetch(x) { return x }, require: (x) => x}; api.fetch(1); api.require(2)",
+        "files.map(({path}) => path.trim()).concat(files.map((path, i) => path.trim()))",
+        "if (typeof process !== 'undefined') log('x')",
+        "let S = {type: 'array'}; S = {}; agent('x', {schema: S})",
+        "const S = {type: 'object'}; { const S = {type: 'array'}; agent('x', {schema: S}) }",
+        "export const meta = {name: 'n', description: 'd'}\nconsole.log(1); setTimeout(() => 1, 2)",
+        "agent('x', {schema: {type: 'object'}}, {foo: 1})",
+        "agent('x', f({foo: 1}))",
+    ] {
+        assert_eq!(warnings(body), [""; 0], "{body}");
+    }
+}
+
+#[test]
+fn the_examples_are_clean() {
+    for script in ["migrate", "research", "review"] {
+        let path = format!("{}/../../examples/{script}.js", env!("CARGO_MANIFEST_DIR"));
+        assert_eq!(warnings(&std::fs::read_to_string(path).unwrap()), [""; 0], "{script}");
+    }
+}
