@@ -35,7 +35,8 @@ pub(crate) async fn plan(args: &PlanArgs) -> Result<ExitCode> {
     let settings = Settings::read(&args.settings)?;
     let source = input::source(&args.script.script, &Workflows::read(&here))?;
     let agents = AgentFiles::read(&here);
-    let provider = WithDefaults::new(&settings, None).await?;
+    // Of the real one only the defaults count: it may want a key that nobody has yet.
+    let provider = WithDefaults::of(Box::new(DryRun::new()), &settings, None)?;
 
     let mut configured = settings.limits.clone();
     // Of a time that does not pass.

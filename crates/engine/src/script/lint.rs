@@ -14,6 +14,7 @@ use super::tokens::{Kind, Role, Tokens};
 use super::{Dialect, literal};
 use crate::agent_types::AgentTypes;
 use crate::options;
+use crate::schema::Schemas;
 
 /// Finds them, in the order of the text.
 pub(super) fn find(
@@ -171,7 +172,7 @@ impl Lint<'_> {
 /// What the engine says of an option, alone.
 fn check(name: &str, value: Value) -> Result<(), WorkflowError> {
     let options = Value::Object(Map::from_iter([(name.to_owned(), value)]));
-    options::parse(&options.to_string()).map(|_| ())
+    options::parse(&options.to_string(), &Schemas::default()).map(|_| ())
 }
 
 /// Names that may be the script's own: declared, assigned, parameters or parts of a pattern.
