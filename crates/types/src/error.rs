@@ -95,7 +95,7 @@ impl fmt::Display for ErrorCode {
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkflowError {
-    /// The stable code. `None` for an error that the script itself threw.
+    /// The stable code; none for an error that the script itself threw.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<ErrorCode>,
     /// What was wrong and what to do. For a script's own error its `name: message`, and its stack on the

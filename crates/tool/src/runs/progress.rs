@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use fanfold::{Agent, AgentOutcome, Event, EventKind};
 
-use crate::answer::{AgentCounts, EventLine, PhaseStatus, line, short};
+use crate::answer::{AgentCounts, EventLine, PhaseStatus};
+use crate::words::{line, short};
 
 /// Most phases that are counted apart.
 const MAX_PHASES: usize = 50;
