@@ -11,6 +11,7 @@ use crate::answer::{Completed, ResultPage, RunStatus, Started, Stopped};
 use crate::arguments::{ResultArguments, RunArguments, WorkflowArguments};
 use crate::config::ToolConfig;
 use crate::runs::Retention;
+use crate::words;
 
 /// Which of the tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -95,7 +96,7 @@ impl Definition {
     ) -> Self {
         let tool = &config.tool_name;
         let name = kind.name(tool);
-        let kept = runs.map(|retention| crate::answer::duration(retention.keep_ms)).unwrap_or_default();
+        let kept = runs.map(|retention| words::duration(retention.keep_ms)).unwrap_or_default();
         let (description, input_schema, output_schema) = match kind {
             ToolKind::Workflow => {
                 let mut description = authoring(limits);
@@ -157,7 +158,7 @@ fn authoring(limits: &Limits) -> String {
     let numbers = [
         ("{maxTotalAgents}", limits.max_total_agents.to_string()),
         ("{maxItemsPerCall}", limits.max_items_per_call.to_string()),
-        ("{syncTimeout}", crate::answer::duration(limits.sync_timeout_ms)),
+        ("{syncTimeout}", words::duration(limits.sync_timeout_ms)),
         ("{maxMemory}", mib(limits.max_memory_bytes)),
         ("{maxScript}", mib(limits.max_script_bytes)),
         ("{maxArgs}", mib(limits.max_args_bytes)),
@@ -168,7 +169,7 @@ fn authoring(limits: &Limits) -> String {
         (
             "{maxDuration}",
             match limits.max_duration_ms {
-                Some(ms) => format!(" A run may take {} in all.", crate::answer::duration(ms)),
+                Some(ms) => format!(" A run may take {} in all.", words::duration(ms)),
                 None => String::new(),
             },
         ),
@@ -201,9 +202,12 @@ fn schema<T: JsonSchema>() -> Value {
 }
 
 /// Leaves out what Rust's types say and JSON does not: here a missing value is always left out and never `null`, and
-/// the width of integers is of no interest.
+/// neither the width of integers nor the variants of an enum are of interest beyond their names.
 fn plain(schema: &mut Schema) {
     schema.remove("format");
+    if let Some(Value::String(description)) = schema.get_mut("description") {
+        *description = description.replace('\n', " ");
+    }
     if let Some(Value::Array(types)) = schema.get_mut("type") {
         types.retain(|name| name != "null");
         if let [name] = &types[..] {
@@ -211,14 +215,24 @@ fn plain(schema: &mut Schema) {
             schema.insert("type".to_owned(), name);
         }
     }
-    let Some(Value::Array(branches)) = schema.get_mut("anyOf") else { return };
-    branches.retain(|branch| branch["type"] != "null");
-    if let [Value::Object(branch)] = &mut branches[..] {
-        let branch = std::mem::take(branch);
-        schema.remove("anyOf");
-        for (keyword, value) in branch {
-            // What is said of the field goes before what is said of its type.
-            schema.ensure_object().entry(keyword).or_insert(value);
+    if let Some(Value::Array(branches)) = schema.get_mut("anyOf") {
+        branches.retain(|branch| branch["type"] != "null");
+        if let [Value::Object(branch)] = &mut branches[..] {
+            let branch = std::mem::take(branch);
+            schema.remove("anyOf");
+            for (keyword, value) in branch {
+                // What is said of the field goes before what is said of its type.
+                schema.ensure_object().entry(keyword).or_insert(value);
+            }
+        }
+    }
+    if let Some(Value::Array(variants)) = schema.get("oneOf") {
+        let names: Option<Vec<Value>> =
+            variants.iter().map(|variant| variant.get("const").cloned()).collect();
+        if let Some(names) = names {
+            schema.remove("oneOf");
+            schema.insert("type".to_owned(), "string".into());
+            schema.insert("enum".to_owned(), names.into());
         }
     }
 }
@@ -284,7 +298,7 @@ mod tests {
             let Definition { name, input_schema, output_schema, .. } = definition(kind);
             for schema in [&input_schema, &output_schema] {
                 assert_eq!(schema["type"], "object", "{name}: {schema:#}");
-                for word in ["$ref", "\"null\"", "\"format\"", "\"default\":null"] {
+                for word in ["$ref", "\"null\"", "\"format\"", "\"default\":null", "](", "`None`", "oneOf"] {
                     assert!(!schema.to_string().contains(word), "{word} in {name}: {schema:#}");
                 }
             }
@@ -298,7 +312,10 @@ mod tests {
         assert_eq!(schema["required"], serde_json::json!(["meta", "script"]), "{schema:#}");
         let meta = &schema["properties"]["meta"];
         assert_eq!(meta["required"], serde_json::json!(["name", "description"]), "{schema:#}");
-        assert_eq!(meta["additionalProperties"], false);
+        assert_eq!(
+            (&meta["additionalProperties"], &meta["properties"]["name"]["minLength"]),
+            (&false.into(), &1.into())
+        );
         assert_eq!(meta["properties"]["phases"]["type"], "array", "{schema:#}");
         assert_eq!(meta["properties"]["whenToUse"]["type"], "string", "{schema:#}");
         assert_eq!(schema["properties"]["script"]["type"], "string");

@@ -61,7 +61,7 @@
 //! - [`Runs`], [`Retention`]: background runs, and results too long for one answer
 //!
 //! Inside, data flows one way: `arguments` are read, `launch` starts the run, waits for it and disposes of it while
-//! `recorder` writes the session's records, and `tool` makes the answer.
+//! `recorder` writes the session's records, and `tool` makes the answer, for which `words` has the texts.
 #![forbid(unsafe_code)]
 
 mod agent;
@@ -75,6 +75,7 @@ mod launch;
 mod recorder;
 mod runs;
 mod tool;
+mod words;
 
 pub use agent::{AppendError, Call, CallingAgent, Session};
 pub use answer::{

@@ -7,9 +7,7 @@ use fanfold::{Engine, ErrorCode, RunResult, WorkflowError, text};
 use serde_json::Value;
 
 use crate::agent::{Call, CallingAgent};
-use crate::answer::{
-    Answer, Completed, Notice, ResultPage, RunState, RunStatus, Started, Stopped, failures_text,
-};
+use crate::answer::{Answer, Completed, Notice, ResultPage, RunState, RunStatus, Started, Stopped};
 use crate::arguments::{ResultArguments, RunArguments, WorkflowArguments};
 use crate::card::{CallCard, ResultCard};
 use crate::config::ToolConfig;
@@ -17,6 +15,7 @@ use crate::definition::{Definition, Guidance, ToolKind};
 use crate::error::ToolError;
 use crate::launch::{Launched, launch};
 use crate::runs::{Runs, Ticket};
+use crate::words::failures_text;
 
 /// The workflow tool and, where runs are kept, the tools for background runs. Cheap to clone.
 #[derive(Clone, Debug)]

@@ -97,7 +97,7 @@ impl fmt::Display for ErrorCode {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(tsify::Tsify))]
 pub struct WorkflowError {
-    /// The stable code. `None` for an error that the script itself threw.
+    /// The stable code; none for an error that the script itself threw.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<ErrorCode>,
     /// What was wrong and what to do. For a script's own error its `name: message`, and its stack on the

@@ -18,8 +18,10 @@ use crate::{ErrorCode, WorkflowError};
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Meta {
     /// A short name in kebab-case. Never empty.
+    #[cfg_attr(feature = "schemars", schemars(length(min = 1)))]
     pub name: String,
     /// What the workflow does. Never empty.
+    #[cfg_attr(feature = "schemars", schemars(length(min = 1)))]
     pub description: String,
     /// When to choose this workflow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -36,6 +38,7 @@ pub struct Meta {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Phase {
     /// What `phase()` will be called with. Never empty.
+    #[cfg_attr(feature = "schemars", schemars(length(min = 1)))]
     pub title: String,
     /// What happens in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -50,7 +50,7 @@ impl Assistant {
 
     /// What the session holds, which is legal.
     pub(super) fn records(&self) -> Vec<SessionRecord> {
-        let records = self.log.lock().unwrap().clone();
+        let records = self.log.lock().expect("not poisoned").clone();
         let mut checker = RecordChecker::default();
         for record in &records {
             checker.check(record).unwrap_or_else(|fault| panic!("{fault}: {records:?}"));
@@ -59,7 +59,7 @@ impl Assistant {
     }
 
     pub(super) fn warnings(&self) -> Vec<String> {
-        self.warnings.lock().unwrap().clone()
+        self.warnings.lock().expect("not poisoned").clone()
     }
 
     /// How often the session was asked to append.
@@ -83,7 +83,7 @@ impl CallingAgent for Assistant {
     }
 
     fn warning(&self, warning: &str) {
-        self.warnings.lock().unwrap().push(warning.to_owned());
+        self.warnings.lock().expect("not poisoned").push(warning.to_owned());
     }
 
     fn run_ended(&self, notice: &Notice) {
@@ -102,7 +102,7 @@ impl Session for Assistant {
                     Fault::Hang => std::future::pending().await,
                 },
                 _ => {
-                    self.log.lock().unwrap().push(record);
+                    self.log.lock().expect("not poisoned").push(record);
                     Ok(())
                 }
             }

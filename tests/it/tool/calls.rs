@@ -213,3 +213,19 @@ async fn a_tool_that_is_not_there_is_told_with_those_that_are() {
         assert_eq!(error.text(), format!("Error: there is no tool {name:?} (there are: orchestrate)"));
     }
 }
+
+#[tokio::test]
+async fn the_example_that_a_model_is_shown_runs() {
+    let (engine, scripted) = engine(limits(json!({"maxConcurrentAgents": 4})));
+    let tool = tool(&engine, json!({}));
+    let description = tool.definition().description;
+    let example =
+        description.split("```js\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
+    let mut arguments = arguments(example);
+    arguments["args"] = json!({"files": ["a.js", "b.js"]});
+    let answer = tool.call("workflow", &arguments, by(&Assistant::new())).await.unwrap();
+    // Scripted agents have no findings to give: they fail, which the example is prepared for.
+    let failed = |file: &str| json!({"file": file, "failed": true, "findings": []});
+    assert_eq!(answer.value["result"], json!([failed("a.js"), failed("b.js")]));
+    assert_eq!(scripted.requests().len(), 2);
+}

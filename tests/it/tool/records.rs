@@ -1,6 +1,8 @@
 //! What runs leave in the calling agent's session.
 
-use fanfold::SessionRecord;
+use std::sync::{Mutex, mpsc};
+
+use fanfold::{Event, Meta, Observer, SessionRecord};
 use serde_json::json;
 
 use super::assistant::{Assistant, Fault, arguments, by, tool};
@@ -112,4 +114,30 @@ async fn a_run_that_is_cancelled_or_fails_is_recorded_to_its_end() {
         let last = serde_json::to_value(agent.records().pop()).unwrap();
         assert_eq!(last["payload"]["stopReason"], reason, "{script}");
     }
+}
+
+/// An observer that is busy until it is let go.
+struct Busy(Mutex<mpsc::Receiver<()>>);
+
+impl Observer for Busy {
+    fn event(&self, _meta: &Meta, _event: &Event) {
+        let _ = self.0.lock().expect("not poisoned").recv();
+    }
+}
+
+#[tokio::test]
+async fn an_observer_that_never_returns_costs_records_and_nothing_else() {
+    let (engine, scripted) = engine(limits(json!({"disposeGraceMs": 50})));
+    let agent = Assistant::new();
+    let (let_go, busy) = mpsc::channel();
+    let call = by(&agent).observe(Busy(Mutex::new(busy)));
+    let answer = tool(&engine, json!({})).execute(&arguments(SCRIPT), call).await.expect("the run goes on");
+    assert_eq!(answer.value.agents_started, 2);
+    assert_eq!((agent.records().len(), scripted.running()), (0, 0));
+    assert!(
+        agent.warnings()[0].ends_with("another observer of the run held its events up"),
+        "{:?}",
+        agent.warnings()
+    );
+    drop(let_go);
 }

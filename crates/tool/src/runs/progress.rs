@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use fanfold::{Agent, AgentOutcome, Event, EventKind};
 
-use crate::answer::{AgentCounts, EventLine, PhaseStatus, line, short};
+use crate::answer::{AgentCounts, EventLine, PhaseStatus};
+use crate::words::{line, short};
 
 /// Most phases that are counted apart.
 const MAX_PHASES: usize = 50;
@@ -125,5 +126,61 @@ impl Progress {
             text: text.clone(),
         };
         self.events.iter().map(line).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use fanfold::{EndedAgent, Meta, Phase};
+
+    use super::*;
+
+    fn tell(progress: &mut Progress, n: u64, kind: EventKind) {
+        progress.take(&Event { kind, id: "r".into(), n, at: 0 }, Duration::from_secs(n));
+    }
+
+    fn agent(seq: u32, phase: &str) -> Arc<Agent> {
+        Arc::new(Agent { seq, label: "a\nb".into(), phase: Some(phase.into()), child_id: "c".into() })
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded_whatever_a_script_says() {
+        let mut progress = Progress::new(Duration::ZERO);
+        let mut meta = Meta::new("m", "d");
+        let phase = Phase { title: "é".repeat(10_000), detail: None, provider: None, model: None };
+        meta.phases = Some(vec![phase]);
+        tell(&mut progress, 1, EventKind::Start { meta: Arc::new(meta) });
+        for n in 2..200 {
+            tell(&mut progress, n, EventKind::Phase { title: format!("phase {n}").into() });
+            tell(&mut progress, n, EventKind::Log { message: "🎉".repeat(1000) + "\nmore" });
+        }
+        assert_eq!(progress.phases().len(), MAX_PHASES);
+        assert_eq!(progress.phases()[0].title.chars().count(), TITLE_CHARS + 1);
+        let events = progress.last_events(Duration::from_secs(200));
+        assert_eq!((events.len(), events[MAX_EVENTS - 1].age_ms), (MAX_EVENTS, 1000));
+        assert!(events.iter().all(|event| event.text.chars().count() <= EVENT_CHARS + 1));
+        assert_eq!(progress.phase.as_deref(), Some("phase 199"), "the phase of now is always told");
+    }
+
+    #[test]
+    fn agents_are_counted_in_all_and_by_phase_whether_or_not_there_is_room_for_it() {
+        let mut progress = Progress::new(Duration::ZERO);
+        for n in 0..60 {
+            let agent = agent(n, &format!("phase {n}"));
+            tell(&mut progress, 1, EventKind::AgentStart { agent: agent.clone() });
+            let outcome =
+                [AgentOutcome::Completed, AgentOutcome::Failed, AgentOutcome::Cancelled][n as usize % 3];
+            if n < 30 {
+                tell(&mut progress, 1, EventKind::AgentEnd { agent: EndedAgent { agent, outcome } });
+            }
+        }
+        let AgentCounts { running, completed, failed, cancelled } = progress.agents;
+        assert_eq!((running, completed, failed, cancelled), (30, 10, 10, 10));
+        let phases = progress.phases();
+        assert_eq!((phases.len(), phases[1].agents.failed, phases[49].agents.running), (MAX_PHASES, 1, 1));
+        let last = &progress.last_events(Duration::from_secs(1))[MAX_EVENTS - 1].text;
+        assert_eq!(last, "agent 59 \"a\\nb\" started");
     }
 }

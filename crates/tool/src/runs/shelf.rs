@@ -10,6 +10,7 @@ use super::progress::Progress;
 use super::retention::Retention;
 use crate::answer::{RunState, RunStatus};
 use crate::error::ToolError;
+use crate::words;
 
 /// The runs of a registry.
 #[derive(Debug, Default)]
@@ -83,7 +84,7 @@ impl Shelf {
         let advice = match self.runs.values().filter_map(left).min() {
             Some(left) => format!(
                 "read a result to its end, cancel a run, or wait: the first result expires in {}",
-                crate::answer::duration(ms(left))
+                words::duration(ms(left))
             ),
             None => "cancel a run, or wait until one has ended".to_owned(),
         };
