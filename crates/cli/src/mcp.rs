@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
 use fanfold::{CancellationToken, Engine};
 use fanfold_agents::Scripted;
 use fanfold_mcp::{Agents, HttpOptions, Sampling, Server, ServerOptions, http_url};
@@ -106,10 +106,11 @@ async fn serve(server: &Server, args: &McpArgs, stop: CancellationToken) -> Resu
     }
 }
 
+/// What HTTP clients must send; tells people where, and a token that nobody knows yet.
 fn http_options(args: &HttpArgs, url: &str) -> Result<HttpOptions> {
-    let mut options = HttpOptions::default().session_idle(Duration::from_millis(args.session_idle_ms));
-    options = args.host.iter().fold(options.host(args.bind.to_string()), HttpOptions::host);
-    display::notice(&format!("serving MCP at {url}"));
+    let options = HttpOptions::default().session_idle(Duration::from_millis(args.session_idle_ms));
+    let options = args.host.iter().fold(options.host(args.bind.to_string()), HttpOptions::host);
+    let serving = || display::notice(&format!("serving MCP at {url}"));
     if args.no_token {
         ensure!(
             args.bind.is_loopback(),
@@ -117,23 +118,24 @@ fn http_options(args: &HttpArgs, url: &str) -> Result<HttpOptions> {
              127.0.0.1",
             args.bind
         );
+        serving();
         return Ok(options);
     }
-    let token = match &args.token_env {
-        None => {
-            let token = format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple());
-            display::notice(&format!("clients must send the header \"Authorization: Bearer {token}\""));
-            display::notice(&format!(
-                "in Claude Code: claude mcp add --transport http fanfold {url} --header \"Authorization: Bearer {token}\""
-            ));
-            token
-        }
-        Some(name) => match env::var(name) {
-            Ok(token) if !token.trim().is_empty() => token.trim().to_owned(),
-            _ => {
-                bail!("--token-env {name}: the environment variable {name} is not set, or has no text in it")
-            }
-        },
-    };
+    if let Some(name) = &args.token_env {
+        let token = env::var(name).unwrap_or_default();
+        ensure!(
+            !token.trim().is_empty(),
+            "--token-env {name}: that variable is not set, or has no text in it"
+        );
+        serving();
+        return Ok(options.token(token.trim()));
+    }
+    let token = format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple());
+    let header = format!("\"Authorization: Bearer {token}\"");
+    serving();
+    display::notice(&format!("clients must send the header {header}"));
+    display::notice(&format!(
+        "in Claude Code: claude mcp add --transport http fanfold {url} --header {header}"
+    ));
     Ok(options.token(token))
 }

@@ -21,9 +21,14 @@ pub(crate) fn error(error: &ToolError) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(error.text())])
 }
 
-/// A run that has started in the background.
-pub(crate) fn started(answer: Answer<Started>, line: &Line) -> CallToolResult {
-    noticed(result(answer.text, json(&answer.value)), line, true)
+/// A run that has started in the background. `reader` is the tool that waits for it.
+pub(crate) fn started(answer: Answer<Started>, line: &Line, reader: &str) -> CallToolResult {
+    let mut result = result(answer.text, json(&answer.value));
+    if line.asks_in_answers {
+        let hint = format!("Its agents are answered by this client's model, while you wait with {reader}.");
+        result.content.push(ContentBlock::text(hint));
+    }
+    noticed(result, line, true)
 }
 
 /// The answer of a call that waited for its run to complete: the first page of the value, which is all of it unless it

@@ -3,6 +3,7 @@
 mod guard;
 mod presence;
 
+use std::future::IntoFuture as _;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -24,6 +25,9 @@ pub const HTTP_PATH: &str = "/mcp";
 
 /// The longest request: what a script and its args may have, and their JSON around it.
 const MAX_REQUEST_BYTES: usize = 16 * 1024 * 1024;
+
+/// How long connections have to end once the server stops; what a client has sent half of may never come.
+const FAREWELL: Duration = Duration::from_secs(3);
 
 /// How the server behaves towards HTTP clients.
 #[derive(Clone, Debug)]
@@ -93,7 +97,15 @@ pub(crate) async fn serve(
         .layer(from_fn_with_state(presence.clone(), presence::track))
         .layer(from_fn_with_state(Arc::new(Guard::new(options.token)), guard::check));
     let reaper = tokio::spawn(async move { presence.reap(&sessions).await });
-    let served = axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await;
+    let serving = axum::serve(listener, router).with_graceful_shutdown(stop.clone().cancelled_owned());
+    let late = async {
+        stop.cancelled().await;
+        tokio::time::sleep(FAREWELL).await;
+    };
+    let served = tokio::select! {
+        served = serving.into_future() => served,
+        () = late => Ok(()),
+    };
     reaper.abort();
     served
 }

@@ -18,6 +18,8 @@ pub(crate) struct Line {
     pub(crate) outbox: Arc<Outbox>,
     /// What models are to know of its agents.
     pub(crate) notice: Option<String>,
+    /// Its agents ask the client's model in the answers of requests that wait for the run.
+    pub(crate) asks_in_answers: bool,
     /// When it started, in milliseconds since 1970.
     pub(crate) started_at: i64,
     /// Speaks for the run, where the protocol has sessions.
@@ -29,10 +31,11 @@ impl Line {
         run_id: String,
         outbox: Arc<Outbox>,
         notice: Option<String>,
+        asks_in_answers: bool,
         clerk: Option<JoinHandle<()>>,
     ) -> Self {
         let started_at = chrono::Utc::now().timestamp_millis();
-        Self { run_id, outbox, notice, started_at, clerk: Mutex::new(clerk) }
+        Self { run_id, outbox, notice, asks_in_answers, started_at, clerk: Mutex::new(clerk) }
     }
 
     /// Waits until the clerk of a run that is over has said all there was to say.

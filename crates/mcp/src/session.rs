@@ -100,9 +100,10 @@ impl Session {
             let (peer, origin) = (context.peer.clone(), context.id.clone());
             clerk::employ(outbox.clone(), peer, origin, self.level.clone(), run_id.clone())
         });
-        let line = self.shared.lines.add(Line::new(run_id, outbox, notice, clerk));
+        let asks_in_answers = sampling.is_some() && clerk.is_none();
+        let line = self.shared.lines.add(Line::new(run_id, outbox, notice, asks_in_answers, clerk));
         if let Some(owned) = self.owned.get() {
-            owned.runs().push(line.run_id.clone());
+            owned.add(line.clone());
         }
         Ok((line, started))
     }
@@ -320,10 +321,9 @@ impl ServerHandler for Session {
         }
         let called = match kind {
             ToolKind::Workflow => self.workflow(round, &arguments, &context).await,
-            ToolKind::Start => self
-                .start(&arguments, &context)
-                .await
-                .map(|(line, started)| answer::started(started, &line).into()),
+            ToolKind::Start => self.start(&arguments, &context).await.map(|(line, started)| {
+                answer::started(started, &line, self.shared.tools.name(ToolKind::Result)).into()
+            }),
             ToolKind::Result => self.result(round, &arguments, &context).await,
             _ => {
                 let call = Call::by(Caller::new()).cancel_with(context.ct.clone());
@@ -361,13 +361,15 @@ impl ServerHandler for Session {
 /// Runs that are cancelled when it is dropped.
 struct Owned {
     shared: Arc<Shared>,
-    runs: Mutex<Vec<String>>,
+    runs: Mutex<Vec<Arc<Line>>>,
 }
 
 impl Owned {
-    fn runs(&self) -> std::sync::MutexGuard<'_, Vec<String>> {
+    fn add(&self, line: Arc<Line>) {
         // Nothing that holds the lock can leave the list half-written.
-        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        runs.retain(|line| !line.outbox.closed().is_cancelled());
+        runs.push(line);
     }
 }
 
@@ -375,11 +377,12 @@ impl Drop for Owned {
     fn drop(&mut self) {
         // Without a runtime there are no runs either.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        for run_id in std::mem::take(&mut *self.runs()) {
+        let runs = self.runs.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for line in runs.drain(..) {
             let shared = self.shared.clone();
             runtime.spawn(async move {
                 // One that has ended, or was forgotten, is as good.
-                let _ = shared.tool.cancel(&json!({"runId": run_id}), Call::by(Caller::new())).await;
+                let _ = shared.tool.cancel(&json!({"runId": line.run_id}), Call::by(Caller::new())).await;
             });
         }
     }

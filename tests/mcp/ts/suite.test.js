@@ -13,7 +13,7 @@ import { CLIENTS, connect, hangingAgent, processesWith, serve, until } from "./p
 const META = { name: "test", description: "a test" }
 const workflow = (script, rest = {}) => ({ name: "workflow", arguments: { meta: META, script, ...rest } })
 const textOf = (result) => result.content.map((block) => block.text).join("\n")
-const timeout = 120_000
+const timeout = 300_000
 
 for (const clientName of Object.keys(CLIENTS)) {
   const modern = clientName.endsWith("2026-07-28")

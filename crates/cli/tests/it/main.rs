@@ -6,6 +6,7 @@ mod command_agents;
 mod conformance;
 mod errors;
 mod fanfold;
+mod mcp;
 mod named;
 mod plan;
 mod run;

@@ -1,0 +1,79 @@
+//! `fanfold mcp` as a client starts it; what it serves is tested in `crates/mcp` and `tests/mcp`.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use crate::fanfold::{fanfold, run, stderr};
+
+/// Calls the workflow tool once, and gives all that was printed until the server has ended by itself.
+fn call(args: &[&str], script: &str) -> Vec<Value> {
+    let mut server = fanfold();
+    server.arg("mcp").args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut server = server.spawn().expect("fanfold starts");
+    let mut input = server.stdin.take().expect("its input is piped");
+    input.write_all(session(script).as_bytes()).expect("it reads");
+    let output = BufReader::new(server.stdout.take().expect("its output is piped"));
+    let (mut messages, mut input) = (Vec::new(), Some(input));
+    for line in output.lines() {
+        let message: Value = serde_json::from_str(&line.expect("it is text")).expect("a line is a message");
+        if message["id"] == 2 {
+            input.take();
+        }
+        messages.push(message);
+    }
+    assert!(server.wait().expect("it ends").success());
+    messages
+}
+
+/// What a client writes to call the workflow tool once.
+fn session(script: &str) -> String {
+    let client = json!({"name": "test", "version": "1"});
+    let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client});
+    let arguments = json!({"meta": {"name": "t", "description": "d"}, "script": script});
+    let messages = [
+        json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}),
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+        json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "workflow", "arguments": arguments}}),
+    ];
+    messages.map(|message| format!("{message}\n")).concat()
+}
+
+/// What the call gave.
+fn value(messages: &[Value]) -> &Value {
+    let answer = messages.iter().find(|message| message["id"] == 2).expect("the call is answered");
+    &answer["result"]["structuredContent"]
+}
+
+#[test]
+fn nothing_but_the_protocol_is_on_standard_output() {
+    let messages = call(&[], "log('a line'); return await agent('hello')");
+    assert!(messages.iter().all(|message| message["jsonrpc"] == "2.0"), "{messages:?}");
+    let value = value(&messages);
+    assert_eq!(value["result"], "echo:hello");
+    assert!(value["notice"].as_str().unwrap().contains("--agent-command"), "{value}");
+}
+
+#[test]
+fn agents_that_were_asked_for_need_no_notice() {
+    let messages = call(&["--agents", "scripted"], "return await agent('hello')");
+    let value = value(&messages);
+    assert_eq!((&value["result"], value.get("notice")), (&json!("echo:hello"), None));
+}
+
+#[test]
+fn a_door_that_would_stand_open_is_refused() {
+    for (args, told) in [
+        (vec!["--no-token", "--bind", "0.0.0.0"], "--no-token is for this machine alone"),
+        (vec!["--token-env", "FANFOLD_NO_SUCH_VARIABLE"], "FANFOLD_NO_SUCH_VARIABLE"),
+        (vec!["--token-env", "X", "--no-token"], "cannot be used with"),
+        (vec!["--model", "m", "--agents", "sampling"], "--model would have no effect"),
+    ] {
+        let output = run(&[&["mcp", "--transport", "http"][..], &args].concat(), "");
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(told), "{args:?}: {}", stderr(&output));
+    }
+    let output = run(&["run", "-", "--agents", "sampling"], "return 1");
+    assert!(stderr(&output).contains("fanfold mcp"), "{}", stderr(&output));
+}
