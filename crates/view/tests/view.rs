@@ -1,4 +1,5 @@
 //! The view over HTTP, as a browser would ask it, and as others might.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should not")]
 
 use std::net::SocketAddr;
 use std::sync::Arc;
