@@ -239,7 +239,7 @@ describe("a replayed file", () => {
     await writeFile(join(place, "a.jsonl"), await lines("fan", { pause: 1, spread: 1 }))
     await writeFile(join(place, "b.jsonl"), await lines("throws"))
     await writeFile(join(place, "b.js"), await readFile(script("throws")))
-    await writeFile(join(place, "c.jsonl"), (await lines("hostile")).split("\n").slice(0, 8).join("\n"))
+    await writeFile(join(place, "c.jsonl"), (await lines("fan", { pause: 1, spread: 1 })).split("\n").slice(0, 250).join("\n"))
     const server = await fanfold("view", place)
     const { page, faults } = await open(chrome.context, server.url)
     try {

@@ -12,8 +12,8 @@ const MARGIN = 6
 const CHART = 100
 
 export class Agents {
-  /** @param choose called with an agent when it is to be looked at */
-  constructor({ limit, choose }) {
+  /** @param follow keep the newest in sight @param choose called with an agent when it is to be looked at */
+  constructor({ follow, limit, choose }) {
     this.limit = limit
     this.choose = choose
     this.closed = new Set()
@@ -21,7 +21,7 @@ export class Agents {
     this.rows = []
     this.cells = new Map()
     this.active = null
-    this.follow = true
+    this.follow = follow
     this.chart = new Chart()
     this.search = h("input", { type: "search", placeholder: "Find an agent", "aria-label": "Find an agent", oninput: () => this.ask() })
     this.filter = h(
@@ -32,7 +32,7 @@ export class Agents {
       ),
     )
     this.found = h("span", { class: "found", role: "status" })
-    this.following = h("button", { type: "button", class: "toggle", "aria-pressed": "true", onclick: () => this.setFollow(!this.follow) }, "Follow")
+    this.following = h("button", { type: "button", class: "toggle", "aria-pressed": String(follow), onclick: () => this.setFollow(!this.follow) }, "Follow")
     this.body = h("div", { class: "rows", role: "presentation" })
     this.scroller = h(
       "div",

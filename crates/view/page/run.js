@@ -21,7 +21,8 @@ export class RunPage {
     this.view = new RunView()
     this.state = { revision: 0, run: { state: "waiting", agents: {}, failures: [], warnings: [] }, phases: [], agents: [] }
     this.stopped = new AbortController()
-    this.agents = new Agents({ limit: details.maxConcurrentAgents, choose: (agent) => this.choose(agent) })
+    // A run that is over is told in one go; nobody follows it.
+    this.agents = new Agents({ follow: details.summary.state === "running" || details.summary.state === "waiting", limit: details.maxConcurrentAgents, choose: (agent) => this.choose(agent) })
     this.logs = new Logs()
     this.script = details.script === undefined ? null : new Script(details.script)
     this.build(details, home)

@@ -34,8 +34,8 @@ files! {
 }
 
 /// The page. What it may load carries a number that is new each time, and nothing else may be loaded: neither
-/// from elsewhere nor from the service that the page is mounted in.
-pub(crate) fn page() -> Response {
+/// from elsewhere nor from the service that the page is mounted in. `folder` is the last part of the page's address.
+pub(crate) fn page(folder: &str) -> Response {
     let nonce = uuid::Uuid::new_v4().simple().to_string();
     let policy = format!(
         "default-src 'none'; script-src 'nonce-{nonce}' 'wasm-unsafe-eval'; style-src 'nonce-{nonce}'; \
@@ -43,7 +43,16 @@ pub(crate) fn page() -> Response {
          require-trusted-types-for 'script'; trusted-types 'none'"
     );
     let headers = [(CONTENT_SECURITY_POLICY, policy), (CONTENT_TYPE, "text/html; charset=utf-8".to_owned())];
-    (headers, PAGE.replace("{{nonce}}", &nonce)).into_response()
+    let place = match folder {
+        "" => ".".to_owned(),
+        // Behind a dot, or it could be read as something else than a folder.
+        folder => format!("./{}", escape(folder)),
+    };
+    (headers, PAGE.replace("{{nonce}}", &nonce).replace("{{place}}", &place)).into_response()
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 /// A file of the page.

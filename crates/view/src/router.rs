@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use axum::extract::{OriginalUri, Path, State};
 use axum::http::StatusCode;
 use axum::http::header::{CONTENT_TYPE, HeaderMap};
-use axum::response::{IntoResponse as _, Json, Redirect, Response};
+use axum::response::{IntoResponse as _, Json, Response};
 use axum::routing::{get, post};
 use axum::{Router, middleware};
 use serde::Serialize;
@@ -35,14 +35,9 @@ pub(crate) fn router(view: View) -> Router {
         .layer(middleware::from_fn_with_state(guard, guard::host))
 }
 
-/// The page asks for what lies beside it, so its address must end with a slash, wherever it is mounted.
+/// The page asks for what lies below the address it was mounted at, whether that ends with a slash or not.
 async fn page(OriginalUri(uri): OriginalUri) -> Response {
-    if uri.path().ends_with('/') {
-        return assets::page();
-    }
-    let folder = uri.path().rsplit('/').next().unwrap_or_default();
-    // Relative, so that nothing in it can lead elsewhere.
-    Redirect::temporary(&format!("./{folder}/")).into_response()
+    assets::page(uri.path().rsplit('/').next().unwrap_or_default())
 }
 
 #[derive(Serialize)]

@@ -32,7 +32,7 @@ impl Keys {
 /// A run, wherever it is told.
 pub(crate) enum Found {
     Live(Arc<Live>),
-    File(FileRun),
+    File(Box<FileRun>),
 }
 
 impl Runs {
@@ -68,6 +68,6 @@ impl Runs {
         let live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
         let found = live.iter().find(|run| run.key == key).cloned();
         drop(live);
-        found.map(Found::Live).or_else(|| self.files.find(key).map(Found::File))
+        found.map(Found::Live).or_else(|| self.files.find(key).map(|run| Found::File(Box::new(run))))
     }
 }
