@@ -5,4 +5,5 @@ mod check;
 mod command_agents;
 mod conformance;
 mod fanfold;
+mod providers;
 mod run;
