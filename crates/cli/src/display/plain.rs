@@ -16,7 +16,7 @@ use fanfold::{AgentOutcome, Event, EventKind, Note, RunResult};
 use super::frame::Size;
 use super::palette::Palette;
 use super::row::counted;
-use super::summary::{ending, failures};
+use super::summary::{ending, failures, tokens};
 use super::text;
 use super::tree::{Item, Tree};
 use super::view::View;
@@ -141,6 +141,9 @@ impl View for Plain {
             let mut text = format!("{how} after {took}: {}", counted(self.tree.tally.started(), "agent"));
             for (_, trouble) in self.tree.tally.troubles() {
                 let _ = write!(text, ", {trouble}");
+            }
+            if let Some(usage) = result.and_then(|result| result.usage) {
+                let _ = write!(text, ", {}", tokens(usage));
             }
             self.say(style, "end", &text, at);
         }

@@ -9,6 +9,7 @@ mod fanfold;
 mod mcp;
 mod named;
 mod plan;
+mod providers;
 mod run;
 mod view;
 mod worktrees;
