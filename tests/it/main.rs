@@ -2,6 +2,7 @@
 
 mod component;
 mod conformance;
+mod corpus;
 mod forgery;
 mod hostile;
 mod messages;

@@ -42,6 +42,7 @@
 //! - [`Engine`], [`EngineBuilder`]: made once per process; [`Limits`]: what scripts may use
 //! - [`StartRequest`] → [`Run`] → [`RunResult`]: one run
 //! - [`Subagents`] and what it speaks of: [`AgentRequest`], [`Child`], [`Answer`], [`ChildError`], [`UsageMeter`]
+//! - [`Workflows`]: where the scripts come from that a script runs by name
 //! - [`Observer`], [`event_stream`]: watching a run
 //! - [`Script`], [`Schema`]: reading scripts and schemas without running anything
 //! - [`COMPONENT`]: the sandbox itself, for other Wasmtime hosts
@@ -56,10 +57,12 @@ mod engine;
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub mod fuzzing;
+mod guests;
 mod json;
 mod limits;
 mod observe;
 mod options;
+mod pool;
 mod request;
 mod run;
 mod sandbox;
@@ -68,6 +71,7 @@ mod script;
 mod subagents;
 mod ticker;
 mod turns;
+mod workflows;
 
 pub use engine::{Engine, EngineBuilder, configure};
 pub use fanfold_types::*;
@@ -81,6 +85,7 @@ pub use subagents::{
     AgentOptions, AgentRequest, Answer, Child, ChildError, StartError, Subagents, Support, UsageMeter,
 };
 pub use tokio_util::sync::CancellationToken;
+pub use workflows::{LoadError, WorkflowTarget, Workflows};
 
 /// The sandbox: a WebAssembly component of the world `fanfold:workflow/workflow` (see `wit/`), for hosts that
 /// run it themselves.

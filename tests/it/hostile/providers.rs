@@ -27,7 +27,7 @@ impl Subagents for Misbehaving {
     ) -> BoxFuture<'static, Result<Child, StartError>> {
         let AgentRequest { prompt, seq, .. } = request;
         let child = |result: BoxFuture<'static, _>| -> BoxFuture<'static, _> {
-            ready(Ok(Child { id: format!("child-{seq}"), result })).boxed()
+            ready(Ok(Child::new(format!("child-{seq}"), result))).boxed()
         };
         match prompt.as_str() {
             "block in start" => {
