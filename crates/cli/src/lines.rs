@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context as _, Result};
 use fanfold::{
-    AgentFailure, CancellationToken, Event, EventKind, Meta, Observer, RunResult, StopReason, WorkflowError,
-    Worktree, text,
+    AgentFailure, CancellationToken, Event, EventKind, Meta, Observer, RunResult, StopReason, Usage,
+    WorkflowError, Worktree, text,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -61,6 +61,8 @@ struct ResultLine<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'a WorkflowError>,
     agents_started: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<Usage>,
     failures: &'a [AgentFailure],
     #[serde(skip_serializing_if = "<[Worktree]>::is_empty")]
     worktrees: &'a [Worktree],
@@ -86,6 +88,7 @@ pub(crate) fn finished(id: &str, name: &str, result: &RunResult, max_result_char
         value: (result.stop_reason == StopReason::Completed).then_some(&*result.value),
         error: result.error.as_ref(),
         agents_started: result.agents_started,
+        usage: result.usage,
         failures: &result.failures,
         worktrees: &result.worktrees,
         never_awaited: (result.never_awaited > 0).then_some(result.never_awaited),
@@ -106,6 +109,7 @@ pub(crate) fn refused(error: &WorkflowError) -> Result<()> {
         value: None,
         error: Some(error),
         agents_started: 0,
+        usage: None,
         failures: &[],
         worktrees: &[],
         never_awaited: None,

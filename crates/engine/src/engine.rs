@@ -13,12 +13,15 @@ use uuid::Uuid;
 use wasmtime::component::Component;
 
 use crate::agent_types::AgentTypes;
+use crate::guests::{Guests, Program};
 use crate::limits::Limits;
+use crate::pool::Pool;
 use crate::request::StartRequest;
 use crate::run::{self, Clock, Plan, Run};
 use crate::sandbox::{ASYNC_STACK_BYTES, Sandboxes, WASM_STACK_BYTES};
 use crate::script::Script;
 use crate::subagents::Subagents;
+use crate::workflows::Workflows;
 use crate::{COMPONENT, json};
 
 /// The provider that runs `agent()` unless a request names another.
@@ -41,6 +44,7 @@ struct Shared {
     agent_types: Option<Arc<dyn AgentTypes>>,
     slots: Arc<Semaphore>,
     clock: Clock,
+    workflows: Option<Arc<dyn Workflows>>,
     default_provider: String,
     shutdown: DropGuard,
 }
@@ -78,6 +82,14 @@ impl Engine {
             }
             limits.max_total_agents = cap;
         }
+        if let Some(budget) = request.max_output_tokens {
+            let most = limits.max_output_tokens.unwrap_or(u64::MAX);
+            if budget == 0 || budget > most {
+                let message = format!("maxOutputTokens must be from 1 to the engine's {most}, got {budget}");
+                return Err(ErrorCode::InvalidArgument.error(message).on("maxOutputTokens"));
+            }
+            limits.max_output_tokens = Some(budget);
+        }
         let name = request.provider.as_deref().unwrap_or(&shared.default_provider);
         let provider = shared.providers.get(name).cloned().ok_or_else(|| {
             let known: Vec<&str> = shared.providers.keys().map(String::as_str).collect();
@@ -85,7 +97,9 @@ impl Engine {
             ErrorCode::InvalidArgument.error(message).on("provider")
         })?;
         let args = request.args.map(|args| read_args(args, &limits)).transpose()?;
-        let compiling = self.compile(&request.script, request.meta, &limits);
+        let guests = self.guests(limits.clone());
+        let pool = Arc::new(Pool::new(&limits));
+        let compiling = guests.compile(&request.script, request.meta, pool);
         let (script, program) = match &request.cancel {
             // A token that has fired already lets the run start, and end without an instruction.
             Some(token) if !token.is_cancelled() => tokio::select! {
@@ -102,12 +116,8 @@ impl Engine {
             id: Uuid::new_v4().to_string().into(),
             parent: request.parent.map(Arc::from),
             script,
-            guest: {
-                let (sandboxes, limits) = (shared.sandboxes.clone(), limits.clone());
-                Box::new(move |settings, link| {
-                    Box::pin(async move { sandboxes.run(program, settings, &limits, link).await })
-                })
-            },
+            guest: guests.make(program),
+            nursery: Arc::new(guests),
             args,
             seed,
             start_time_ms: request.start_time_ms.unwrap_or_else(|| (shared.clock)()),
@@ -130,26 +140,15 @@ impl Engine {
         script: &str,
         meta: Option<fanfold_types::Meta>,
     ) -> Result<Script, WorkflowError> {
-        self.compile(script, meta, &self.shared.limits).await.map(|(script, _)| script)
+        let limits = self.shared.limits.clone();
+        let pool = Arc::new(Pool::new(&limits));
+        let compiled: (Script, Program) = self.guests(limits).compile(script, meta, pool).await?;
+        Ok(compiled.0)
     }
 
-    async fn compile(
-        &self,
-        text: &str,
-        meta: Option<fanfold_types::Meta>,
-        limits: &Limits,
-    ) -> Result<(Script, Arc<[u8]>), WorkflowError> {
-        let (size, most) = (text.len() as u64, limits.max_script_bytes);
-        if size > most {
-            let message =
-                format!("the script has {size} bytes, more than {most} (maxScriptBytes); pass data as args");
-            return Err(ErrorCode::OutputLimit.error(message).on("script"));
-        }
-        let script = Script::read(text, meta)?;
-        match self.shared.sandboxes.compile(&script.body, limits).await? {
-            Ok(program) => Ok((script, program.into())),
-            Err(error) => Err(script.syntax_error(&error.message, error.line)),
-        }
+    fn guests(&self, limits: Limits) -> Guests {
+        let Shared { sandboxes, workflows, .. } = &*self.shared;
+        Guests { sandboxes: sandboxes.clone(), limits, workflows: workflows.clone() }
     }
 }
 
@@ -185,6 +184,7 @@ pub struct EngineBuilder {
     cache_directory: Option<PathBuf>,
     wasmtime: Option<wasmtime::Engine>,
     default_provider: Option<String>,
+    workflows: Option<Arc<dyn Workflows>>,
     clock: Option<Clock>,
 }
 
@@ -206,6 +206,13 @@ impl EngineBuilder {
     /// The provider of requests that name none. Default `spawn`.
     pub fn default_provider(mut self, name: impl Into<String>) -> Self {
         self.default_provider = Some(name.into());
+        self
+    }
+
+    /// Where the scripts come from that a script runs with `workflow("name")` or `workflow({scriptPath})`. Default:
+    /// nowhere, and such calls are refused.
+    pub fn workflows(mut self, workflows: impl Workflows) -> Self {
+        self.workflows = Some(Arc::new(workflows));
         self
     }
 
@@ -269,6 +276,7 @@ impl EngineBuilder {
             limits: self.limits,
             providers: self.providers,
             agent_types: self.agent_types,
+            workflows: self.workflows,
             clock: self.clock.unwrap_or_else(|| Arc::new(system_clock)),
             default_provider: self.default_provider.unwrap_or_else(|| DEFAULT_PROVIDER.to_owned()),
             shutdown: CancellationToken::new().drop_guard(),

@@ -1,10 +1,10 @@
 //! The host's side of `agent()`: who runs a child, and what it can promise.
 
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use fanfold_types::{ErrorCode, WorkflowError, Worktree};
+use fanfold_types::{ErrorCode, Usage, WorkflowError, Worktree};
 use futures::future::BoxFuture;
 use serde::Serialize;
 use serde_json::Value;
@@ -251,6 +251,8 @@ pub struct Child {
     pub result: BoxFuture<'static, Result<Answer, ChildError>>,
     /// Where the worktree is noted that it leaves behind, before its result is there.
     pub left: Arc<OnceLock<Worktree>>,
+    /// What it has cost so far. The engine reads it when the result is there.
+    pub meter: UsageMeter,
 }
 
 impl Child {
@@ -259,13 +261,53 @@ impl Child {
         id: impl Into<String>,
         result: impl Future<Output = Result<Answer, ChildError>> + Send + 'static,
     ) -> Self {
-        Self { id: id.into(), result: Box::pin(result), left: Arc::default() }
+        Self { id: id.into(), result: Box::pin(result), left: Arc::default(), meter: UsageMeter::default() }
+    }
+
+    /// The same child, whose cost is told on this meter.
+    #[must_use]
+    pub fn metered(mut self, meter: UsageMeter) -> Self {
+        self.meter = meter;
+        self
     }
 }
 
 impl fmt::Debug for Child {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Child").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+/// Counts the tokens of one child: its provider adds what each request cost, whether it succeeded or not.
+///
+/// Clones share the count.
+///
+/// ```
+/// use fanfold::{Answer, Child, Usage, UsageMeter};
+///
+/// let meter = UsageMeter::default();
+/// let child = Child::new("child-1", {
+///     let meter = meter.clone();
+///     async move {
+///         meter.add(Usage::new(1200, 80));
+///         Ok(Answer::text("done"))
+///     }
+/// });
+/// let child = child.metered(meter);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct UsageMeter(Arc<Mutex<Option<Usage>>>);
+
+impl UsageMeter {
+    /// Adds what one request cost.
+    pub fn add(&self, usage: Usage) {
+        let mut total = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *total = Some(total.unwrap_or_default() + usage);
+    }
+
+    /// What was added, together; `None` if nothing ever was.
+    pub fn total(&self) -> Option<Usage> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -316,6 +358,11 @@ pub enum ChildError {
     /// The provider itself broke: kills the script with `AGENT_RESULT`.
     #[error("{0}")]
     Broken(String),
+    /// The provider broke, and would for every other child too, since a key is refused or a quota used up: as
+    /// [`Broken`](Self::Broken), and the run starts no more children. Calls that wait and calls to come get
+    /// `AGENT_START` with this reason.
+    #[error("{0}")]
+    Fatal(String),
 }
 
 impl ChildError {
@@ -327,6 +374,11 @@ impl ChildError {
     /// A provider that broke, and how.
     pub fn broken(reason: impl Into<String>) -> Self {
         Self::Broken(reason.into())
+    }
+
+    /// A provider that cannot run any more children, and why.
+    pub fn fatal(reason: impl Into<String>) -> Self {
+        Self::Fatal(reason.into())
     }
 }
 

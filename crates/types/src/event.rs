@@ -5,7 +5,7 @@ use alloc::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Meta, StopReason, WorkflowError};
+use crate::{Meta, StopReason, Usage, WorkflowError};
 
 /// One thing that happened in a run.
 ///
@@ -91,6 +91,9 @@ pub struct EndedAgent {
     pub agent: Arc<Agent>,
     /// How it ended.
     pub outcome: AgentOutcome,
+    /// What it cost, where its provider said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
 }
 
 /// How a child ended.
@@ -157,9 +160,23 @@ mod tests {
                        "agent": {"seq": 1, "label": "l", "childId": "c"}}),
             ),
             (
-                EventKind::AgentEnd { agent: EndedAgent { agent: phased, outcome: AgentOutcome::Failed } },
+                EventKind::AgentEnd {
+                    agent: EndedAgent { agent: phased.clone(), outcome: AgentOutcome::Failed, usage: None },
+                },
                 json!({"type": "workflow/agent-end", "id": "r1", "n": 3, "at": 1000,
                        "agent": {"seq": 1, "label": "l", "phase": "p", "childId": "c", "outcome": "failed"}}),
+            ),
+            (
+                EventKind::AgentEnd {
+                    agent: EndedAgent {
+                        agent: phased,
+                        outcome: AgentOutcome::Completed,
+                        usage: Some(Usage::new(10, 2)),
+                    },
+                },
+                json!({"type": "workflow/agent-end", "id": "r1", "n": 3, "at": 1000,
+                       "agent": {"seq": 1, "label": "l", "phase": "p", "childId": "c", "outcome": "completed",
+                                 "usage": {"inputTokens": 10, "outputTokens": 2}}}),
             ),
             (
                 EventKind::End { result: end },

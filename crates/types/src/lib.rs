@@ -8,6 +8,7 @@
 //! - [`Meta`], [`Phase`]: what a script says it is, validated with every violation reported at once
 //! - [`Event`], [`EventKind`]: what observers of a run see, in order
 //! - [`RunResult`], [`StopReason`]: how a run ended
+//! - [`Usage`]: tokens that children used
 //! - [`WorkflowError`], [`ErrorCode`]: the one error type, with stable codes
 //! - [`SessionRecord`], [`RecordChecker`]: what a tool call leaves in an agent's session, and its invariants
 //! - [`text`]: a result as a model reads it
@@ -22,9 +23,11 @@ mod meta;
 mod record;
 mod result;
 pub mod text;
+mod usage;
 
 pub use error::{ErrorCode, WorkflowError};
 pub use event::{Agent, AgentOutcome, EndedAgent, Event, EventKind, RunEnd};
 pub use meta::{Meta, Phase};
 pub use record::{RecordChecker, RecordError, SessionRecord};
 pub use result::{AgentFailure, RunResult, StopReason, Worktree};
+pub use usage::Usage;

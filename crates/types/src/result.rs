@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::WorkflowError;
+use crate::{Usage, WorkflowError};
 
 /// The one terminal state of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,6 +36,9 @@ pub struct RunResult {
     pub error: Option<WorkflowError>,
     /// `agent()` calls that were accepted.
     pub agents_started: u32,
+    /// What all children cost together, where a provider said so; children that failed are counted too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
     /// The children that could not start or ended without success, in the order they ended.
     #[serde(default)]
     pub failures: Vec<AgentFailure>,
@@ -68,6 +71,7 @@ impl RunResult {
             stop_reason,
             error,
             agents_started: 0,
+            usage: None,
             failures: Vec::new(),
             worktrees: Vec::new(),
             never_awaited: 0,

@@ -71,7 +71,7 @@ impl Run {
     pub(crate) fn ends(&mut self, seq: u32, outcome: AgentOutcome) -> &mut Self {
         let stranger = || Arc::new(Agent { seq, label: "?".into(), phase: None, child_id: "?".into() });
         let agent = self.agents.iter().find(|agent| agent.seq == seq).cloned().unwrap_or_else(stranger);
-        self.tell(EventKind::AgentEnd { agent: EndedAgent { agent, outcome } })
+        self.tell(EventKind::AgentEnd { agent: EndedAgent { agent, outcome, usage: None } })
     }
 
     pub(crate) fn completed(&mut self) -> RunResult {

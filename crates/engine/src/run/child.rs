@@ -5,7 +5,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use fanfold_types::Worktree;
+use fanfold_types::{Usage, Worktree};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use tokio::sync::OwnedSemaphorePermit;
@@ -26,6 +26,7 @@ pub(super) enum Step {
     Ended {
         seq: u32,
         end: ChildEnd,
+        usage: Option<Usage>,
         /// The worktree that it leaves behind.
         left: Option<Worktree>,
     },
@@ -77,15 +78,17 @@ impl Started {
         let Self { seq, child, schema, slot } = self;
         let left = child.left.clone();
         Box::pin(async move {
+            let meter = child.meter;
             let end = match AssertUnwindSafe(child.result).catch_unwind().await {
                 Ok(Ok(answer)) => check(answer, schema.as_deref()),
                 Ok(Err(ChildError::Failed(reason))) => ChildEnd::Failed(reason),
                 Ok(Err(ChildError::Cancelled)) => ChildEnd::Cancelled,
                 Ok(Err(ChildError::Broken(reason))) => ChildEnd::Broken(reason),
+                Ok(Err(ChildError::Fatal(reason))) => ChildEnd::Fatal(reason),
                 Err(panic) => ChildEnd::Broken(format!("the provider panicked: {}", said(&*panic))),
             };
             drop(slot);
-            Step::Ended { seq, end, left: left.get().cloned() }
+            Step::Ended { seq, end, usage: meter.total(), left: left.get().cloned() }
         })
     }
 }
