@@ -1,5 +1,6 @@
-// The script's half of every hook: what the globals `agent`, `parallel`, `pipeline`, `phase` and `log` do before
-// and after they ask the host. The other half is crates/guest/src/hooks.rs.
+// The script's half of every hook: what the globals `agent`, `workflow`, `parallel`, `pipeline`, `phase`, `log` and
+// `budget` do before and after they ask the host. The other half is crates/guest/src/hooks.rs. What the header
+// dialect has besides is in header.js and url.js.
 //
 // This is one function expression, evaluated once when the guest is built; what it makes is part of the memory
 // image that every run starts from. Nothing here trusts what a script can replace: every intrinsic is captured
@@ -157,6 +158,14 @@
     return list;
   };
 
+  // A value as JSON text. What is not plain data is refused.
+  const toJson = (what, value) => {
+    const json = host.json(value);
+    if (typeof json === "string") return json;
+    const { message, path } = json;
+    throw misuse(`${what} must be plain data: ${path === "" ? "they" : path} ${message}`, path);
+  };
+
   const agent = (prompt, options) => {
     // Made here so that it knows the author's line, and filled in if the call fails.
     const error = new NativeError();
@@ -164,16 +173,31 @@
       if (typeof prompt !== "string") {
         throw misuse(`agent() takes a prompt string first, got ${kind(prompt)}`);
       }
-      const json = options === undefined ? "{}" : host.optionsJson(options);
-      if (typeof json !== "string") {
-        const { message, path } = json;
-        throw misuse(`agent() options must be plain data: ${path === "" ? "they" : path} ${message}`, path);
-      }
+      const json = options === undefined ? "{}" : toJson("agent() options", options);
       host.agent(prompt, json, resolve, (failure) => reject(become(error, failure)));
     });
     setPrototypeOf(promise, agentPromise);
     apply(add, unseen, [promise]);
     return promise;
+  };
+
+  // A workflow that failed by an error of its own is an ordinary error: parallel() and pipeline() make it null.
+  const failed = (error, failure) => {
+    if (failure.code !== undefined) return become(error, failure);
+    const { message } = failure;
+    return defineProperty(error, "message", { __proto__: null, value: message, writable: true, configurable: true });
+  };
+
+  const workflow = (target, input) => {
+    const error = new NativeError();
+    return new NativePromise((resolve, reject) => {
+      if (typeof target !== "string" && (typeof target !== "object" || target === null)) {
+        throw misuse(`workflow() takes a name, {scriptPath} or {script} first, got ${kind(target)}`);
+      }
+      const json = toJson("workflow() targets", target);
+      const args = input === undefined ? undefined : toJson("workflow() args", input);
+      host.workflow(json, args, resolve, (failure) => reject(failed(error, failure)));
+    });
   };
 
   const parallel = async (thunks) => {
@@ -200,12 +224,27 @@
   const phase = narrate("phase", "title", host.phase);
   const log = narrate("log", "message", host.log);
 
-  const hooks = { agent, parallel, pipeline, phase, log };
-  for (const name in hooks) {
-    defineProperty(hooks[name], "name", { value: name });
-    freeze(hooks[name]);
-    defineProperty(globalThis, name, { value: hooks[name], enumerable: true });
-  }
+  // Functions and objects for scripts, which cannot change them.
+  const fix = (target, members) => {
+    for (const name in members) {
+      defineProperty(members[name], "name", { value: name });
+      freeze(members[name]);
+      defineProperty(target, name, { value: members[name], enumerable: true });
+    }
+  };
+  fix(globalThis, { agent, workflow, parallel, pipeline, phase, log });
+
+  const makeBudget = (total) => {
+    const spent = () => host.spent();
+    const remaining = () => {
+      const left = total - host.spent();
+      return total === null ? Infinity : left > 0 ? left : 0;
+    };
+    const budget = {};
+    defineProperty(budget, "total", { value: total, enumerable: true });
+    fix(budget, { spent, remaining });
+    defineProperty(globalThis, "budget", { value: freeze(budget), enumerable: true });
+  };
 
   // Not ECMAScript, or not for scripts.
   for (const name of ["console", "queueMicrotask", "DOMException", "navigator", "performance"]) {
@@ -216,9 +255,16 @@
   return {
     objectPrototype: Object.prototype,
     rejected,
-    // Runs the script's function and reports how it settled, once.
-    drive: async (script, maxItemsPerCall) => {
+    // What header.js is made with.
+    tools: { misuse, workflowError, kind, fix, log },
+    // Makes what depends on the run, before any of the script runs. `dialect` adds the globals of the header dialect.
+    begin: (maxItemsPerCall, budgetTotal, dialect) => {
       maxItems = maxItemsPerCall;
+      makeBudget(budgetTotal);
+      dialect?.();
+    },
+    // Runs the script's function and reports how it settled, once.
+    drive: async (script) => {
       try {
         host.returned(await script());
       } catch (error) {

@@ -43,7 +43,8 @@ declare function agent<const S extends JsonSchema | undefined = undefined>(
 ): Promise<AgentAnswer<S> | null>;
 
 /**
- * The options of {@link agent}. One that is `undefined` counts as absent, any that is not listed here is an error.
+ * The options of {@link agent}. One that is `undefined` counts as absent. One whose name begins with `_` is the script's
+ * own and is ignored, with a warning. Any other that is not listed here is an error.
  *
  * A provider may ignore a *hint* that it cannot honour; observers see one warning. It cannot ignore a *guarantee*:
  * where it cannot give one, the call is `UNSUPPORTED_OPTION` before anything starts.
@@ -77,6 +78,8 @@ interface AgentOptions<S extends JsonSchema | undefined = JsonSchema | undefined
   stallMs?: number | undefined;
   /** Guarantee: how often an agent that ends without success is tried again. */
   retries?: number | undefined;
+  /** The script's own. */
+  [own: `_${string}`]: unknown;
 }
 
 /** What {@link agent} gives on success: text without a schema, an object with one. */
@@ -154,6 +157,32 @@ declare function pipeline<T>(
   ...stages: Fanfold.SevenOrMore<Fanfold.Stage<any, T, unknown>>
 ): Promise<unknown[]>;
 
+// ── Running a workflow inside ─────────────────────────────────────────────────────────────────────────────────
+
+/**
+ * Runs another workflow inside of this one, in a sandbox of its own, and gives the value that it returns. It shares
+ * everything that is counted: agents, budget, slots; cancelling ends both. Its agents and phases show among those of
+ * this script.
+ *
+ * It fails as an ordinary `Error` where that workflow threw one of its own, else as a {@link WorkflowError}.
+ *
+ * @param target The name of a saved workflow, a path to one, or the text of one with its header.
+ * @param args What its `args` are.
+ * @example
+ * const audits = await parallel(["core", "cli"].map((part) => () => workflow("audit", { part })))
+ */
+declare function workflow(target: string | { scriptPath: string } | { script: string }, args?: unknown): Promise<any>;
+
+/** The output tokens that the agents of the run may take, workflows inside of it included. */
+declare const budget: {
+  /** How many; `null` where nobody set a budget. */
+  readonly total: number | null;
+  /** How many they have taken, as far as their provider tells. */
+  readonly spent: () => number;
+  /** How many are left: at least 0, `Infinity` without a total. Once none are, no more agents start (`AGENT_CAP`). */
+  readonly remaining: () => number;
+};
+
 // ── Telling what goes on ─────────────────────────────────────────────────────────────────────────────────────
 
 /**
@@ -200,6 +229,73 @@ interface WorkflowMeta {
   }[];
 }
 
+// ── Of scripts with a header ─────────────────────────────────────────────────────────────────────────────────
+
+// Those whose metadata stands beside them have none of these.
+
+/** Shows values to whoever watches, as {@link log} does: texts as they are, other data as JSON. */
+declare const console: {
+  readonly [method in "log" | "info" | "debug" | "warn" | "error" | "trace" | "dir" | "table" | "group"]: (
+    ...values: unknown[]
+  ) => void;
+} & {
+  readonly groupEnd: () => void;
+  readonly assert: (condition?: unknown, ...values: unknown[]) => void;
+};
+
+/**
+ * Calls a function later. The host keeps the time, and `Date` moves on by it. What still waits when the script ends,
+ * or when the run is cancelled, is forgotten.
+ *
+ * @param callback A function. What it throws is told to observers and harms nothing else.
+ * @param delay In milliseconds, at least 1 and less than 2³¹.
+ */
+declare function setTimeout(callback: (...args: any[]) => unknown, delay?: number, ...args: unknown[]): number;
+
+/** Forgets what {@link setTimeout} was to call, if it has not called it. */
+declare function clearTimeout(timer?: number): void;
+
+/** A URL, as the URL Standard has it (https://url.spec.whatwg.org/). */
+declare class URL {
+  /** @throws TypeError for what is no URL */
+  constructor(url: string | URL, base?: string | URL);
+  static canParse(url: string | URL, base?: string | URL): boolean;
+  static parse(url: string | URL, base?: string | URL): URL | null;
+  href: string;
+  readonly origin: string;
+  protocol: string;
+  username: string;
+  password: string;
+  host: string;
+  hostname: string;
+  port: string;
+  pathname: string;
+  search: string;
+  readonly searchParams: URLSearchParams;
+  hash: string;
+  toString(): string;
+  toJSON(): string;
+}
+
+/** The parameters of a URL. */
+declare class URLSearchParams implements Iterable<[string, string]> {
+  constructor(init?: string | Iterable<readonly [string, string]> | Record<string, string>);
+  readonly size: number;
+  append(name: string, value: string): void;
+  delete(name: string, value?: string): void;
+  get(name: string): string | null;
+  getAll(name: string): string[];
+  has(name: string, value?: string): boolean;
+  set(name: string, value: string): void;
+  sort(): void;
+  forEach(callback: (value: string, name: string, params: URLSearchParams) => void, self?: unknown): void;
+  entries(): IterableIterator<[string, string]>;
+  keys(): IterableIterator<string>;
+  values(): IterableIterator<string>;
+  [Symbol.iterator](): IterableIterator<[string, string]>;
+  toString(): string;
+}
+
 // ── Errors ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
@@ -230,7 +326,7 @@ type WorkflowErrorCode =
   | "UNSUPPORTED_OPTION"
   /** A schema that cannot be enforced. */
   | "UNSUPPORTED_SCHEMA"
-  /** More `agent()` calls than the run may make. */
+  /** More `agent()` or `workflow()` calls than the run may make, or its budget is used up. */
   | "AGENT_CAP"
   /** More items than one `parallel()` or `pipeline()` takes. */
   | "ITEM_CAP"

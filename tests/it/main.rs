@@ -3,6 +3,7 @@
 mod agent_types;
 mod component;
 mod conformance;
+mod corpus;
 mod forgery;
 mod hostile;
 mod messages;

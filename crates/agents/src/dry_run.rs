@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use fanfold::{AgentRequest, Answer, CancellationToken, Child, ChildError, StartError, Subagents, Support};
+use fanfold::{
+    AgentRequest, Answer, CancellationToken, Child, ChildError, StartError, Subagents, Support, Usage,
+    UsageMeter,
+};
 use futures::future::BoxFuture;
 
 use crate::record::Record;
@@ -50,6 +53,7 @@ use crate::sample;
 pub struct DryRun {
     record: Record,
     time: Option<Duration>,
+    usage: Option<Usage>,
 }
 
 impl DryRun {
@@ -62,6 +66,13 @@ impl DryRun {
     #[must_use]
     pub fn taking(mut self, time: Duration) -> Self {
         self.time = Some(time);
+        self
+    }
+
+    /// Has each child say that it has used so much, to see how far a budget goes. Default: they say nothing.
+    #[must_use]
+    pub fn costing(mut self, usage: Usage) -> Self {
+        self.usage = Some(usage);
         self
     }
 
@@ -89,9 +100,10 @@ impl Subagents for DryRun {
     ) -> BoxFuture<'static, Result<Child, StartError>> {
         // Now and not in the future: the numbers are those of the calls.
         let (number, running) = self.record.enter(&request);
-        let time = self.time;
+        let (time, usage, meter) = (self.time, self.usage, UsageMeter::default());
         Box::pin(async move {
-            Ok(Child::new(format!("child-{number}"), async move {
+            let told = meter.clone();
+            let child = Child::new(format!("child-{number}"), async move {
                 let _running = running;
                 if let Some(time) = time {
                     tokio::select! {
@@ -100,8 +112,12 @@ impl Subagents for DryRun {
                         () = tokio::time::sleep(time) => {}
                     }
                 }
+                if let Some(usage) = usage {
+                    meter.add(usage);
+                }
                 answer(&request)
-            }))
+            });
+            Ok(child.metered(told))
         })
     }
 

@@ -189,7 +189,16 @@ fn scalar(text: &str) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn whatever_a_file_holds_it_is_read_or_refused(text in "(---\n)?([a-z]{1,3}:|[a-zé:\\-\\[\\],\"'|> \n#\\\\])*(\n---)?") {
+            let _ = FrontMatter::read(&text);
+        }
+    }
 
     #[test]
     fn fields_are_read_as_people_write_them() {

@@ -19,9 +19,14 @@ pub(crate) fn folders(kind: &str, here: &Path) -> Vec<PathBuf> {
 
 /// The nearest folder of this name, from here up to the root of the repository. Outside of one, only here.
 fn nearest(name: &Path, here: &Path) -> Option<PathBuf> {
-    let root = here.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(here);
+    let root = root(here);
     let within = here.ancestors().take_while(|folder| folder.starts_with(root));
     within.map(|folder| folder.join(name)).find(|folder| folder.is_dir())
+}
+
+/// The root of the repository; outside of one, here.
+pub(crate) fn root(here: &Path) -> &Path {
+    here.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(here)
 }
 
 /// A path as people write it: from here, or from their home.

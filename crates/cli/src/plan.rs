@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use fanfold::{
     AgentRequest, CancellationToken, Engine, Event, EventKind, Limits, Meta, Observer, RunResult,
-    StartRequest, WorkflowError,
+    StartRequest, Usage, WorkflowError,
 };
 use fanfold_agents::DryRun;
 use tokio::time::Instant;
@@ -26,6 +26,9 @@ use crate::{check, display, engine, input, lines, run, status};
 /// What a child takes: longer than any pause that a script makes.
 const CHILD: Duration = Duration::from_secs(3600);
 
+/// Output tokens that an agent is taken to use, where a budget counts them.
+pub(crate) const AGENT_TOKENS: u64 = 1_000;
+
 /// More agents than any plan needs.
 const MANY: u32 = 100_000;
 
@@ -33,7 +36,8 @@ const MANY: u32 = 100_000;
 pub(crate) async fn plan(args: &PlanArgs) -> Result<ExitCode> {
     let here = std::env::current_dir().context("failed to tell the current folder")?;
     let settings = Settings::read(&args.settings)?;
-    let source = input::source(&args.script.script, &Workflows::read(&here))?;
+    let workflows = Workflows::read(&here);
+    let source = input::source(&args.script.script, &workflows)?;
     let agents = AgentFiles::read(&here);
     // Of the real one only the defaults count: it may want a key that nobody has yet.
     let provider = WithDefaults::of(Box::new(DryRun::new()), &settings, None)?;
@@ -47,8 +51,8 @@ pub(crate) async fn plan(args: &PlanArgs) -> Result<ExitCode> {
     for limits in [unbound, configured] {
         let request = run::requested(&args.script, &source)?;
         let started = match check::meta(&args.script.meta, &source) {
-            Ok(Some(meta)) => play(request.meta(meta), limits, agents.clone()).await?,
-            Ok(None) => play(request, limits, agents.clone()).await?,
+            Ok(Some(meta)) => play(request.meta(meta), limits, (agents.clone(), workflows.clone())).await?,
+            Ok(None) => play(request, limits, (agents.clone(), workflows.clone())).await?,
             Err(error) => Err(error),
         };
         match started {
@@ -89,10 +93,18 @@ pub(crate) struct Played {
 async fn play(
     request: StartRequest,
     limits: Limits,
-    agents: AgentFiles,
+    (agents, workflows): (AgentFiles, Workflows),
 ) -> Result<Result<Played, WorkflowError>> {
-    let children = DryRun::new().taking(CHILD);
-    let builder = Engine::builder().provider("spawn", children.clone()).agent_types(agents).limits(limits);
+    let mut children = DryRun::new().taking(CHILD);
+    if limits.max_output_tokens.is_some() {
+        // A script that goes on until its budget is used up would never end.
+        children = children.costing(Usage::new(0, AGENT_TOKENS));
+    }
+    let builder = Engine::builder()
+        .provider("spawn", children.clone())
+        .agent_types(agents)
+        .workflows(workflows)
+        .limits(limits);
     let engine = engine::make(builder).await?;
     let seen = Seen::default();
     tokio::time::pause();

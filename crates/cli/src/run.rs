@@ -28,6 +28,7 @@ pub(crate) async fn run(args: &RunArgs) -> Result<ExitCode> {
     let builder = Engine::builder()
         .provider("spawn", provider)
         .agent_types(AgentFiles::read(&here))
+        .workflows(workflows)
         .limits(settings.limits.clone());
     let engine = engine::make(builder).await?;
 

@@ -7,7 +7,7 @@ use fanfold::{
 };
 use serde::Serialize;
 
-use crate::plan::Played;
+use crate::plan::{AGENT_TOKENS, Played};
 use crate::provider::WithDefaults;
 
 /// A plan, as `--json` prints it.
@@ -32,6 +32,9 @@ pub(crate) struct Survey {
     pub(crate) models: Vec<ModelPlan>,
     /// Characters of all prompts.
     pub(crate) prompt_chars: usize,
+    /// Output tokens that the run may use, if bounded, and how many each agent was taken to use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) budget: Option<Budget>,
     pub(crate) never_awaited: u32,
     /// What a cap or the provider would refuse.
     pub(crate) refused: Vec<Refusal>,
@@ -44,6 +47,13 @@ pub(crate) struct Configured {
     pub(crate) max_concurrent_agents: usize,
     pub(crate) width: usize,
     pub(crate) rounds: u64,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Budget {
+    pub(crate) max_output_tokens: u64,
+    pub(crate) assumed_per_agent: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -130,6 +140,9 @@ impl Survey {
             phases: phases(unbound, &requests),
             models: models.into_iter().map(|(model, agents)| ModelPlan { model, agents }).collect(),
             prompt_chars: requests.iter().map(prompt_chars).sum(),
+            budget: limits
+                .max_output_tokens
+                .map(|max_output_tokens| Budget { max_output_tokens, assumed_per_agent: AGENT_TOKENS }),
             never_awaited: unbound.result.never_awaited,
             refused: refused(&requests, configured, limits, provider, error.as_ref()),
             warnings: unbound.result.warnings.clone(),

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use fanfold::{Meta, Script};
+use fanfold::{LoadError, Meta, Script, WorkflowTarget};
+use futures::future::BoxFuture;
 
 use crate::{input, places};
 
@@ -93,23 +94,58 @@ impl Workflows {
     }
 }
 
+/// What `workflow()` runs: a saved workflow by its name, or a script of the project by its path.
+impl fanfold::Workflows for Workflows {
+    fn load(&self, target: WorkflowTarget) -> BoxFuture<'static, Result<String, LoadError>> {
+        let here = self.here.clone();
+        let found = match target {
+            WorkflowTarget::Name(name) => self.find(&name).map(|saved| (saved.path.clone(), false)),
+            WorkflowTarget::Path(path) => Ok((here.join(path), true)),
+            other => Err(format!("{other:?} is neither a name nor a path")),
+        };
+        Box::pin(async move {
+            let (path, is_given) = found.map_err(LoadError::new)?;
+            let load = move || if is_given { of_project(&path, &here) } else { text(&path) };
+            let loaded = tokio::task::spawn_blocking(load).await;
+            loaded.map_err(|error| LoadError::new(error.to_string()))?.map_err(LoadError::new)
+        })
+    }
+}
+
+/// The text of a script of this project. A script that nobody vetted must not read other files.
+fn of_project(path: &Path, here: &Path) -> Result<String, String> {
+    let fault = |error| format!("failed to read {}: {error}", path.display());
+    let real = path.canonicalize().map_err(fault)?;
+    let root = places::root(here).canonicalize().map_err(fault)?;
+    if !real.starts_with(&root) || !is_script(&real) {
+        return Err(format!("{} is no .js file in {}", path.display(), root.display()));
+    }
+    text(&real)
+}
+
 fn scripts(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
-    let is_script =
-        |path: &PathBuf| path.extension().is_some_and(|extension| extension == "js" || extension == "mjs");
     paths.retain(|path| is_script(path) && path.is_file());
     paths.sort();
     paths
 }
 
+fn is_script(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "js" || extension == "mjs")
+}
+
+fn text(path: &Path) -> Result<String, String> {
+    let fault = |error| format!("failed to read {}: {error}", path.display());
+    if fs::metadata(path).map_err(fault)?.len() > MAX_BYTES {
+        return Err(format!("{} is longer than {MAX_BYTES} bytes", path.display()));
+    }
+    fs::read_to_string(path).map_err(fault)
+}
+
 fn read(path: PathBuf) -> Saved {
     let unnamed = Meta::new(input::name(&path), format!("the script {}", path.display()));
-    let text = match fs::metadata(&path) {
-        Ok(metadata) if metadata.len() > MAX_BYTES => Err(format!("it is longer than {MAX_BYTES} bytes")),
-        _ => fs::read_to_string(&path).map_err(|error| error.to_string()),
-    };
-    let meta = text.and_then(|text| {
+    let meta = text(&path).and_then(|text| {
         let meta = (!Script::has_header(&text)).then(|| unnamed.clone());
         Script::read(&text, meta).map(|script| script.meta).map_err(|error| {
             let line = error.line.map(|line| format!(" (line {line})")).unwrap_or_default();

@@ -13,14 +13,17 @@ use uuid::Uuid;
 use wasmtime::component::Component;
 
 use crate::agent_types::AgentTypes;
+use crate::guests::{Guests, Program};
 use crate::limits::Limits;
-use crate::pooling::{self, Pool};
+use crate::pool::Pool;
+use crate::pooling::{self, SandboxPool};
 use crate::programs::Programs;
 use crate::request::StartRequest;
 use crate::run::{self, Clock, Plan, Run};
 use crate::sandbox::{ASYNC_STACK_BYTES, Sandboxes, WASM_STACK_BYTES};
 use crate::script::Script;
 use crate::subagents::Subagents;
+use crate::workflows::Workflows;
 use crate::{COMPONENT, json};
 
 /// The provider that runs `agent()` unless a request names another.
@@ -38,12 +41,13 @@ pub struct Engine {
 
 struct Shared {
     sandboxes: Sandboxes,
-    programs: Programs,
+    programs: Arc<Programs>,
     limits: Limits,
     providers: BTreeMap<String, Arc<dyn Subagents>>,
     agent_types: Option<Arc<dyn AgentTypes>>,
     slots: Arc<Semaphore>,
     clock: Clock,
+    workflows: Option<Arc<dyn Workflows>>,
     default_provider: String,
     shutdown: DropGuard,
 }
@@ -81,6 +85,14 @@ impl Engine {
             }
             limits.max_total_agents = cap;
         }
+        if let Some(budget) = request.max_output_tokens {
+            let most = limits.max_output_tokens.unwrap_or(u64::MAX);
+            if budget == 0 || budget > most {
+                let message = format!("maxOutputTokens must be from 1 to the engine's {most}, got {budget}");
+                return Err(ErrorCode::InvalidArgument.error(message).on("maxOutputTokens"));
+            }
+            limits.max_output_tokens = Some(budget);
+        }
         let name = request.provider.as_deref().unwrap_or(&shared.default_provider);
         let provider = shared.providers.get(name).cloned().ok_or_else(|| {
             let known: Vec<&str> = shared.providers.keys().map(String::as_str).collect();
@@ -88,7 +100,9 @@ impl Engine {
             ErrorCode::InvalidArgument.error(message).on("provider")
         })?;
         let args = request.args.map(|args| read_args(args, &limits)).transpose()?;
-        let compiling = self.compile(&request.script, request.meta, &limits);
+        let guests = self.guests(limits.clone());
+        let pool = Arc::new(Pool::new(&limits));
+        let compiling = guests.compile(&request.script, request.meta, pool);
         let (script, program) = match &request.cancel {
             // A token that has fired already lets the run start, and end without an instruction.
             Some(token) if !token.is_cancelled() => tokio::select! {
@@ -105,12 +119,8 @@ impl Engine {
             id: Uuid::new_v4().to_string().into(),
             parent: request.parent.map(Arc::from),
             script,
-            guest: {
-                let (sandboxes, limits) = (shared.sandboxes.clone(), limits.clone());
-                Box::new(move |settings, link| {
-                    Box::pin(async move { sandboxes.run(program, settings, &limits, link).await })
-                })
-            },
+            guest: guests.make(program),
+            nursery: Arc::new(guests),
             args,
             seed,
             start_time_ms: request.start_time_ms.unwrap_or_else(|| (shared.clock)()),
@@ -133,32 +143,19 @@ impl Engine {
         script: &str,
         meta: Option<fanfold_types::Meta>,
     ) -> Result<Script, WorkflowError> {
-        self.compile(script, meta, &self.shared.limits).await.map(|(script, _)| script)
+        let limits = self.shared.limits.clone();
+        let pool = Arc::new(Pool::new(&limits));
+        let compiled: (Script, Program) = self.guests(limits).compile(script, meta, pool).await?;
+        Ok(compiled.0)
     }
 
-    async fn compile(
-        &self,
-        text: &str,
-        meta: Option<fanfold_types::Meta>,
-        limits: &Limits,
-    ) -> Result<(Script, Arc<[u8]>), WorkflowError> {
-        let (size, most) = (text.len() as u64, limits.max_script_bytes);
-        if size > most {
-            let message =
-                format!("the script has {size} bytes, more than {most} (maxScriptBytes); pass data as args");
-            return Err(ErrorCode::OutputLimit.error(message).on("script"));
-        }
-        let script = Script::read(text, meta)?;
-        if let Some(program) = self.shared.programs.get(&script.body) {
-            return Ok((script, program));
-        }
-        match self.shared.sandboxes.compile(&script.body, limits).await? {
-            Ok(program) => {
-                let program: Arc<[u8]> = program.into();
-                self.shared.programs.put(&script.body, program.clone());
-                Ok((script, program))
-            }
-            Err(error) => Err(script.syntax_error(&error.message, error.line)),
+    fn guests(&self, limits: Limits) -> Guests {
+        let Shared { sandboxes, programs, workflows, .. } = &*self.shared;
+        Guests {
+            sandboxes: sandboxes.clone(),
+            programs: programs.clone(),
+            limits,
+            workflows: workflows.clone(),
         }
     }
 }
@@ -196,6 +193,7 @@ pub struct EngineBuilder {
     pool: Option<u32>,
     wasmtime: Option<wasmtime::Engine>,
     default_provider: Option<String>,
+    workflows: Option<Arc<dyn Workflows>>,
     clock: Option<Clock>,
 }
 
@@ -220,6 +218,13 @@ impl EngineBuilder {
         self
     }
 
+    /// Where the scripts come from that a script runs with `workflow("name")` or `workflow({scriptPath})`. Default:
+    /// nowhere, and such calls are refused.
+    pub fn workflows(mut self, workflows: impl Workflows) -> Self {
+        self.workflows = Some(Arc::new(workflows));
+        self
+    }
+
     /// What scripts may use. Default: [`Limits::default`].
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
@@ -238,8 +243,9 @@ impl EngineBuilder {
     /// in use, runs that were started wait for one, in order, with no event but their first. Default: no pool, and
     /// no bound.
     ///
-    /// A sandbox of the pool takes 4 GiB of address space, used or not: on 64-bit systems about 20,000 fit. After its
-    /// first run it keeps up to a MiB of memory. Has no effect on an engine of the host's own ([`Self::wasmtime`]),
+    /// Workflows that run inside of others have as many more for each of the two levels below. A sandbox of the pool
+    /// takes 4 GiB of address space, used or not: on 64-bit systems some 20,000 fit, so that 6,000 can be asked for.
+    /// After its first run it keeps up to a MiB of memory. Has no effect on an engine of the host's own ([`Self::wasmtime`]),
     /// which has its own allocator.
     pub fn pool(mut self, sandboxes: u32) -> Self {
         self.pool = Some(sandboxes);
@@ -270,7 +276,7 @@ impl EngineBuilder {
         let refused = |error: wasmtime::Error| {
             ErrorCode::Internal.error(format!("failed to make the sandbox: {error:#}"))
         };
-        let mut pool = Pool::default();
+        let mut pool = SandboxPool::default();
         let engine = match self.wasmtime {
             Some(engine) => {
                 check_limits(&engine).map_err(refused)?;
@@ -284,7 +290,7 @@ impl EngineBuilder {
                 if let Some(slots) = self.pool {
                     check_pool(slots)?;
                     pooling::configure(&mut config, slots, self.limits.max_memory_bytes);
-                    pool = Pool::new(slots);
+                    pool = SandboxPool::new(slots);
                 }
                 if let Some(directory) = self.cache_directory {
                     let mut cache = wasmtime::CacheConfig::new();
@@ -300,11 +306,12 @@ impl EngineBuilder {
         let component = Component::new(&engine, COMPONENT).map_err(refused)?;
         let shared = Shared {
             sandboxes: Sandboxes::new(&engine, &component, pool).map_err(refused)?,
-            programs: Programs::default(),
+            programs: Arc::default(),
             slots: Arc::new(Semaphore::new(self.limits.concurrent_agents())),
             limits: self.limits,
             providers: self.providers,
             agent_types: self.agent_types,
+            workflows: self.workflows,
             clock: self.clock.unwrap_or_else(|| Arc::new(system_clock)),
             default_provider: self.default_provider.unwrap_or_else(|| DEFAULT_PROVIDER.to_owned()),
             shutdown: CancellationToken::new().drop_guard(),

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use fanfold_types::{ErrorCode, Meta, WorkflowError};
+use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt as _, StreamExt as _};
 use tokio::sync::Semaphore;
@@ -14,15 +15,21 @@ use tokio_util::sync::CancellationToken;
 use crate::bindings::fanfold::workflow::types::{Failure, Report};
 use crate::limits::Limits;
 use crate::observe::Observer;
-use crate::run::{self, Guest, Link, Plan, Run};
+use crate::pool::Pool;
+use crate::run::{self, Guest, Link, MakeGuest, Nursery, Plan, Run};
 use crate::script::Script;
 use crate::subagents::Subagents;
+use crate::workflows::Wanted;
 
 /// What a hostile guest does next.
 #[derive(Clone, Debug)]
 pub enum Message {
     /// Calls `agent.run`, and does not wait.
     Agent { prompt: String, options: String },
+    /// Calls `workflows.run`, and does not wait. The guest inside asks for an agent and returns.
+    Workflow { target: String, args: Option<String> },
+    /// Calls `timers.set`.
+    Timer(u32),
     /// Calls `progress.phase`.
     Phase(String),
     /// Calls `progress.log`.
@@ -78,7 +85,32 @@ pub fn start(
         clock: Arc::new(|| 0),
         cancelled_by: vec![(cancel.clone(), "cancelled by the caller")],
         guest: Box::new(move |_, link| guest(messages, ending, link, cancel)),
+        nursery: Arc::new(Inner),
     }))
+}
+
+/// The guests of workflows inside of the run.
+struct Inner;
+
+impl Nursery for Inner {
+    fn open(
+        &self,
+        wanted: Wanted,
+        _pool: Arc<Pool>,
+    ) -> BoxFuture<'static, Result<(Script, MakeGuest), WorkflowError>> {
+        let text = match wanted {
+            Wanted::Script(text) => text,
+            Wanted::Saved(_) => String::new(),
+        };
+        let script = Script::read(&text, Some(Meta::new("inner", "a guest inside")));
+        let make: MakeGuest = Box::new(|_, link| {
+            let ask = Message::Agent { prompt: "inner".into(), options: "{}".into() };
+            let value =
+                Ending::Value { json: "1".into(), never_awaited: 1, unhandled_rejections: Vec::new() };
+            guest(vec![ask, Message::Yield], value, link, CancellationToken::new())
+        });
+        async move { Ok((script?, make)) }.boxed()
+    }
 }
 
 fn guest(messages: Vec<Message>, ending: Ending, link: Arc<Link>, cancel: CancellationToken) -> Guest {
@@ -88,10 +120,16 @@ fn guest(messages: Vec<Message>, ending: Ending, link: Arc<Link>, cancel: Cancel
             match message {
                 Message::Agent { prompt, options } => {
                     let link = link.clone();
-                    calls.push(Box::pin(async move { link.agent(prompt, &options).await }));
+                    calls.push(async move { link.agent(prompt, &options).await.map(drop) }.boxed());
                     // A call is made when it is polled.
                     let _ = calls.next().now_or_never();
                 }
+                Message::Workflow { target, args } => {
+                    let link = link.clone();
+                    calls.push(async move { link.workflow(&target, args).await.map(drop) }.boxed());
+                    let _ = calls.next().now_or_never();
+                }
+                Message::Timer(delay_ms) => drop(link.set_timer(delay_ms)),
                 Message::Phase(title) => drop(link.phase(&title)),
                 Message::Log(message) => drop(link.log(message)),
                 Message::Await => drop(calls.next().await),

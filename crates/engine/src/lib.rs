@@ -43,6 +43,7 @@
 //! - [`StartRequest`] → [`Run`] → [`RunResult`]: one run
 //! - [`Subagents`] and what it speaks of: [`AgentRequest`], [`Child`], [`Answer`], [`ChildError`], [`UsageMeter`]
 //! - [`AgentTypes`], [`AgentType`]: what the option `agentType` names
+//! - [`Workflows`]: where the scripts come from that a script runs by name
 //! - [`Observer`], [`event_stream`]: watching a run
 //! - [`Script`], [`Schema`]: reading scripts and schemas without running anything
 //! - [`COMPONENT`]: the sandbox itself, for other Wasmtime hosts
@@ -58,10 +59,12 @@ mod engine;
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub mod fuzzing;
+mod guests;
 mod json;
 mod limits;
 mod observe;
 mod options;
+mod pool;
 mod pooling;
 mod programs;
 mod request;
@@ -72,6 +75,7 @@ mod script;
 mod subagents;
 mod ticker;
 mod turns;
+mod workflows;
 
 pub use agent_types::{AgentType, AgentTypes};
 pub use engine::{Engine, EngineBuilder, configure};
@@ -86,6 +90,7 @@ pub use subagents::{
     AgentOptions, AgentRequest, Answer, Child, ChildError, StartError, Subagents, Support, UsageMeter,
 };
 pub use tokio_util::sync::CancellationToken;
+pub use workflows::{LoadError, WorkflowTarget, Workflows};
 
 /// The sandbox: a WebAssembly component of the world `fanfold:workflow/workflow` (see `wit/`), for hosts that
 /// run it themselves.

@@ -24,6 +24,11 @@ pub struct Limits {
     pub max_concurrent_agents: u32,
     /// `agent()` calls accepted in one run (`AGENT_CAP`). Default 1000.
     pub max_total_agents: u32,
+    /// `workflow()` calls accepted in one run, those of the workflows inside of it included (`AGENT_CAP`). Default 100.
+    pub max_nested_workflows: u32,
+    /// Output tokens that the agents of a run may take together, as far as their provider tells (`AGENT_CAP`):
+    /// `budget.total` to the script. Agents that run then go on to their end, others do not start. Default none.
+    pub max_output_tokens: Option<u64>,
     /// Items in one `parallel()` or `pipeline()` (`ITEM_CAP`). Default 4096.
     pub max_items_per_call: u32,
     /// The longest stretch of computation without awaiting the host, in milliseconds (`TIME_LIMIT`). Counts the
@@ -34,7 +39,8 @@ pub struct Limits {
     /// Computation of a whole run in units of WebAssembly fuel, about one an instruction (`CPU_LIMIT`).
     /// Default 100 billion, about a minute.
     pub max_fuel: u64,
-    /// Memory of the sandbox, in bytes (`MEMORY_LIMIT`). Default 64 MiB.
+    /// Memory of the sandbox, in bytes (`MEMORY_LIMIT`). The sandboxes of workflows inside of a run share it, but
+    /// for what an empty one takes. Default 64 MiB.
     pub max_memory_bytes: u64,
     /// Size of a script, in bytes. Default 512 KiB.
     pub max_script_bytes: u64,
@@ -48,6 +54,8 @@ pub struct Limits {
     pub max_narration_events: u64,
     /// Text of all `phase()` and `log()` calls of a run together, in bytes (`OUTPUT_LIMIT`). Default 4 MiB.
     pub max_narration_bytes: u64,
+    /// Timers that a script may have set at once (`OUTPUT_LIMIT`). Default 10,000.
+    pub max_timers: u32,
     /// The longest a run may take, in milliseconds (`TIME_LIMIT`). Default none.
     pub max_duration_ms: Option<u64>,
 }
@@ -57,6 +65,8 @@ impl Default for Limits {
         Self {
             max_concurrent_agents: 0,
             max_total_agents: 1000,
+            max_nested_workflows: 100,
+            max_output_tokens: None,
             max_items_per_call: 4096,
             sync_timeout_ms: 5000,
             dispose_grace_ms: 5000,
@@ -68,6 +78,7 @@ impl Default for Limits {
             max_request_bytes: 64 << 20,
             max_narration_events: 10_000,
             max_narration_bytes: 4 << 20,
+            max_timers: 10_000,
             max_duration_ms: None,
         }
     }
@@ -81,6 +92,7 @@ impl Limits {
     pub fn validate(&self) -> Result<(), WorkflowError> {
         let positive = [
             ("maxTotalAgents", u64::from(self.max_total_agents)),
+            ("maxOutputTokens", self.max_output_tokens.unwrap_or(1)),
             ("maxItemsPerCall", u64::from(self.max_items_per_call)),
             ("syncTimeoutMs", self.sync_timeout_ms),
             ("maxFuel", self.max_fuel),

@@ -25,22 +25,30 @@ pub(crate) const KNOWN: [&str; 11] = [
 /// A retry is a process or a request that no other cap counts.
 const MAX_RETRIES: u64 = 10;
 
+/// The longest name of an option that is the script's own; it is in a warning.
+const MAX_PRIVATE: usize = 40;
+
 /// A year.
 const MAX_MS: u64 = 365 * 24 * 3600 * 1000;
 
-/// Reads and checks the options of one call.
+/// Reads and checks the options of one call. Gives the names beside them that are the script's own: those that begin
+/// with `_` mean nothing to anybody else.
 ///
 /// # Errors
 /// `INVALID_ARGUMENT`, `UNSUPPORTED_OPTION` or `UNSUPPORTED_SCHEMA`, with the option as its path.
-pub(crate) fn parse(json: &str, schemas: &Schemas) -> Result<AgentOptions, WorkflowError> {
+pub(crate) fn parse(json: &str, schemas: &Schemas) -> Result<(AgentOptions, Vec<String>), WorkflowError> {
     if json == "{}" {
-        return Ok(AgentOptions::default());
+        return Ok(Default::default());
     }
     let value: Value = serde_json::from_str(json)
         .map_err(|error| ErrorCode::InvalidArgument.error(format!("agent() options: {error}")))?;
     let Value::Object(mut fields) = value else {
         return Err(ErrorCode::InvalidArgument.error("agent() options must be an object"));
     };
+    let is_private =
+        |name: &str| name.starts_with('_') && !name.starts_with("__") && name.len() <= MAX_PRIVATE;
+    let private: Vec<String> = fields.keys().filter(|name| is_private(name)).cloned().collect();
+    fields.retain(|name, _| !is_private(name));
     if let Some(name) = fields.keys().find(|name| !KNOWN.contains(&name.as_str())) {
         let message = format!("agent() has no option {name:?} (it has: {})", KNOWN.join(", "));
         return Err(ErrorCode::UnsupportedOption.error(message).on(name));
@@ -65,7 +73,7 @@ pub(crate) fn parse(json: &str, schemas: &Schemas) -> Result<AgentOptions, Workf
     if let Some(isolation) = options.isolation.as_deref().filter(|isolation| *isolation != "worktree") {
         return Err(invalid("isolation", &format!("must be \"worktree\", got {isolation:?}")));
     }
-    Ok(options)
+    Ok((options, private))
 }
 
 fn text(
@@ -115,7 +123,7 @@ mod tests {
 
     use super::*;
 
-    fn read(json: &str) -> Result<AgentOptions, WorkflowError> {
+    fn read(json: &str) -> Result<(AgentOptions, Vec<String>), WorkflowError> {
         parse(json, &Schemas::default())
     }
 
@@ -125,7 +133,7 @@ mod tests {
             "label": "", "phase": "p", "schema": {"type": "object"}, "provider": "a", "model": "m", "effort": "high",
             "agentType": "t", "isolation": "worktree", "timeoutMs": 1e3, "stallMs": 5, "retries": 0,
         });
-        let options = read(&value.to_string()).unwrap();
+        let (options, _) = read(&value.to_string()).unwrap();
         assert_eq!(
             serde_json::to_value(&options).unwrap(),
             json!({
@@ -133,7 +141,17 @@ mod tests {
                 "agentType": "t", "isolation": "worktree", "timeoutMs": 1000, "stallMs": 5, "retries": 0,
             })
         );
-        assert!(serde_json::to_value(read("{}").unwrap()).unwrap().as_object().unwrap().is_empty());
+        let (none, _) = read("{}").unwrap();
+        assert!(serde_json::to_value(none).unwrap().as_object().unwrap().is_empty());
+    }
+
+    #[test]
+    fn names_that_are_the_scripts_own_are_left_out_and_told() {
+        let (options, private) = read(r#"{"label":"l","_group":{"a":[1]},"_n":1}"#).unwrap();
+        assert_eq!(
+            (options.label.as_deref(), private),
+            (Some("l"), vec!["_group".to_owned(), "_n".to_owned()])
+        );
     }
 
     #[test]
@@ -144,6 +162,7 @@ mod tests {
             ("[]", InvalidArgument, None),
             ("\"label\"", InvalidArgument, None),
             (r#"{"foo":1}"#, UnsupportedOption, Some("foo")),
+            (r#"{"__proto__":1}"#, UnsupportedOption, Some("__proto__")),
             (r#"{"label":1}"#, InvalidArgument, Some("label")),
             (r#"{"model":null}"#, InvalidArgument, Some("model")),
             (r#"{"phase":""}"#, InvalidArgument, Some("phase")),

@@ -7,7 +7,10 @@ use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wasmtime::{Config, Enabled, InstanceAllocationStrategy, PoolingAllocationConfig};
 
+use crate::run::MAX_LEVELS;
 use crate::sandbox::MAX_TABLE_ELEMENTS;
+
+const LEVELS: usize = MAX_LEVELS as usize;
 
 /// Sandboxes that are there for compiling, besides those that run: starting a run never waits for runs to end.
 const COMPILING: u32 = 4;
@@ -24,7 +27,7 @@ const MAX_INSTANCE_BYTES: usize = 256 << 10;
 
 /// Makes an engine allocate `slots` sandboxes from a pool, of at most `max_memory` bytes each.
 pub(crate) fn configure(config: &mut Config, slots: u32, max_memory: u64) {
-    let all = slots.saturating_add(COMPILING);
+    let all = slots.saturating_mul(LEVELS as u32).saturating_add(COMPILING);
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(all)
         .total_core_instances(all.saturating_mul(PARTS))
@@ -48,26 +51,32 @@ pub(crate) fn configure(config: &mut Config, slots: u32, max_memory: u64) {
 
 /// Whose turn it is to take a sandbox from the pool. Whoever finds it empty waits, in order.
 #[derive(Clone, Default)]
-pub(crate) struct Pool(Option<Slots>);
+pub(crate) struct SandboxPool(Option<Slots>);
 
 #[derive(Clone)]
 struct Slots {
-    running: Arc<Semaphore>,
+    /// By level. A script holds its sandbox while it waits for those that run inside of it, which must not wait for
+    /// it: each level has slots of its own.
+    running: [Arc<Semaphore>; LEVELS],
     compiling: Arc<Semaphore>,
 }
 
 /// The right to one sandbox. Must be dropped after it.
 pub(crate) struct Slot(#[expect(dead_code, reason = "held, not read")] Option<OwnedSemaphorePermit>);
 
-impl Pool {
+impl SandboxPool {
     pub(crate) fn new(slots: u32) -> Self {
         let semaphore = |permits: u32| Arc::new(Semaphore::new(permits as usize));
-        Self(Some(Slots { running: semaphore(slots), compiling: semaphore(COMPILING) }))
+        Self(Some(Slots {
+            running: std::array::from_fn(|_| semaphore(slots)),
+            compiling: semaphore(COMPILING),
+        }))
     }
 
-    /// A sandbox for a run.
-    pub(crate) async fn for_running(&self) -> Slot {
-        Self::take(self.0.as_ref().map(|slots| &slots.running)).await
+    /// A sandbox for a script of this level: 1 for a run's own, one more for each workflow that it is inside of.
+    pub(crate) async fn for_running(&self, level: usize) -> Slot {
+        let level = level.clamp(1, LEVELS) - 1;
+        Self::take(self.0.as_ref().map(|slots| &slots.running[level])).await
     }
 
     /// A sandbox for compiling.

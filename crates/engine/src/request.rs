@@ -25,6 +25,7 @@ pub struct StartRequest {
     pub(crate) args: Option<String>,
     pub(crate) provider: Option<String>,
     pub(crate) max_total_agents: Option<u32>,
+    pub(crate) max_output_tokens: Option<u64>,
     pub(crate) seed: Option<u64>,
     pub(crate) start_time_ms: Option<u64>,
     pub(crate) parent: Option<String>,
@@ -41,6 +42,7 @@ impl StartRequest {
             args: None,
             provider: None,
             max_total_agents: None,
+            max_output_tokens: None,
             seed: None,
             start_time_ms: None,
             parent: None,
@@ -78,13 +80,19 @@ impl StartRequest {
         self
     }
 
+    /// The budget of this run alone, in output tokens: at least 1 and at most the engine's, if that has one.
+    pub fn max_output_tokens(mut self, budget: u64) -> Self {
+        self.max_output_tokens = Some(budget);
+        self
+    }
+
     /// What `Math.random` is seeded with. Default: something new for each run.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
     }
 
-    /// What the script's `Date` says, in milliseconds since 1970. Default: the engine's clock at the start.
+    /// What the script's `Date` says at first, in milliseconds since 1970. Default: the engine's clock at the start.
     pub fn start_time_ms(mut self, start_time_ms: u64) -> Self {
         self.start_time_ms = Some(start_time_ms);
         self

@@ -4,7 +4,6 @@
 //! computation, a limiter for memory, Wasmtime's bound for the stack. A trap is the end of an instance; it
 //! becomes a [`WorkflowError`] that says which limit it was.
 
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -13,10 +12,11 @@ use wasmtime::component::{Accessor, HasData, HasSelf, Linker};
 use wasmtime::{CallHook, ResourceLimiter, Store, StoreContextMut, Trap, UpdateDeadline};
 
 use crate::bindings::fanfold::workflow::types::{self, Failure, Report, Settings, SyntaxError};
-use crate::bindings::fanfold::workflow::{agent, progress};
+use crate::bindings::fanfold::workflow::{agent, budget, progress, timers, workflows};
 use crate::bindings::{Workflow, WorkflowPre};
 use crate::limits::Limits;
-use crate::pooling::Pool;
+use crate::pool::Pool;
+use crate::pooling::SandboxPool;
 use crate::run::{Link, Reply};
 use crate::ticker::{TICK, Ticker};
 use crate::turns::{Turn, Turns};
@@ -32,7 +32,7 @@ pub(crate) const MAX_TABLE_ELEMENTS: usize = 10_000;
 #[derive(Clone)]
 pub(crate) struct Sandboxes {
     pre: WorkflowPre<Host>,
-    pool: Pool,
+    sandboxes: SandboxPool,
     ticker: Ticker,
     turns: Turns,
 }
@@ -42,14 +42,17 @@ impl Sandboxes {
     pub(crate) fn new(
         engine: &wasmtime::Engine,
         component: &wasmtime::component::Component,
-        pool: Pool,
+        sandboxes: SandboxPool,
     ) -> wasmtime::Result<Self> {
         let mut linker = Linker::new(engine);
         types::add_to_linker::<_, HasSelf<Host>>(&mut linker, |host| host)?;
         progress::add_to_linker::<_, HasSelf<Host>>(&mut linker, |host| host)?;
+        budget::add_to_linker::<_, HasSelf<Host>>(&mut linker, |host| host)?;
         agent::add_to_linker::<_, Host>(&mut linker, |host| host)?;
+        workflows::add_to_linker::<_, Host>(&mut linker, |host| host)?;
+        timers::add_to_linker::<_, Host>(&mut linker, |host| host)?;
         let pre = WorkflowPre::new(linker.instantiate_pre(component)?)?;
-        Ok(Self { pre, pool, ticker: Ticker::start(engine)?, turns: Turns::default() })
+        Ok(Self { pre, sandboxes, ticker: Ticker::start(engine)?, turns: Turns::default() })
     }
 
     /// Compiles a script to bytecode, without running any of it.
@@ -60,10 +63,11 @@ impl Sandboxes {
         &self,
         source: &str,
         limits: &Limits,
+        pool: Arc<Pool>,
     ) -> Result<Result<Vec<u8>, SyntaxError>, WorkflowError> {
-        let _slot = self.pool.for_compiling().await;
+        let _slot = self.sandboxes.for_compiling().await;
         let _ticking = self.ticker.keep_ticking();
-        let (mut store, workflow) = self.instantiate(limits, None).await?;
+        let (mut store, workflow) = self.instantiate(limits, pool, None).await?;
         workflow.call_compile(&mut store, source).await.map_err(|error| explain(&error, limits))
     }
 
@@ -75,9 +79,9 @@ impl Sandboxes {
         limits: &Limits,
         link: Arc<Link>,
     ) -> Result<Report, WorkflowError> {
-        let _slot = self.pool.for_running().await;
+        let _slot = self.sandboxes.for_running(link.level()).await;
         let _ticking = self.ticker.keep_ticking();
-        let (mut store, workflow) = self.instantiate(limits, Some(link)).await?;
+        let (mut store, workflow) = self.instantiate(limits, link.run.pool.clone(), Some(link)).await?;
         let report = store
             .run_concurrent(async |accessor| workflow.call_run(accessor, program.to_vec(), settings).await)
             .await;
@@ -87,13 +91,17 @@ impl Sandboxes {
     async fn instantiate(
         &self,
         limits: &Limits,
+        pool: Arc<Pool>,
         link: Option<Arc<Link>>,
     ) -> Result<(Store<Host>, Workflow), WorkflowError> {
         let host = Host {
             link,
-            max_memory: usize::try_from(limits.max_memory_bytes).unwrap_or(usize::MAX),
+            pool,
+            max_memory: limits.max_memory_bytes,
+            memory: 0,
             sync_timeout: Duration::from_millis(limits.sync_timeout_ms),
-            max_fuel: limits.max_fuel,
+            fuel_given: 0,
+            fuel_noted: 0,
             computed: Duration::ZERO,
             resumed: Arc::new(Mutex::new(Instant::now())),
             turn: self.turns.join(),
@@ -108,7 +116,8 @@ impl Sandboxes {
         store.epoch_deadline_callback(on_tick);
         store.call_hook(on_call);
         let ready = async {
-            store.set_fuel(limits.max_fuel)?;
+            let fuel = store.data().pool.fuel_left();
+            store.set_fuel(fuel)?;
             self.pre.instantiate_async(&mut store).await
         };
         match ready.await {
@@ -122,9 +131,15 @@ impl Sandboxes {
 pub(crate) struct Host {
     /// The run's books; none while compiling, when the guest has nobody to ask.
     link: Option<Arc<Link>>,
-    max_memory: usize,
+    /// What this sandbox shares with the others of its run.
+    pool: Arc<Pool>,
+    max_memory: u64,
+    /// Memory that it has taken from the pool.
+    memory: u64,
     sync_timeout: Duration,
-    max_fuel: u64,
+    /// Fuel that it got for the current stretch of computation, and how much of it the pool knows to be used.
+    fuel_given: u64,
+    fuel_noted: u64,
     /// How long the current stretch of computation has computed, without its waits for the processor.
     computed: Duration,
     /// When it last got the processor.
@@ -142,7 +157,7 @@ impl HasData for Host {
 
 /// A tick found the script computing: stops it or lets others run.
 fn on_tick(mut store: StoreContextMut<'_, Host>) -> wasmtime::Result<UpdateDeadline> {
-    note_fuel(&store);
+    note_fuel(&mut store);
     let host = store.data_mut();
     // A slice is a tick. What is longer, the process itself has waited for a processor.
     let slice = host.resumed().elapsed().min(2 * TICK);
@@ -156,7 +171,7 @@ fn on_tick(mut store: StoreContextMut<'_, Host>) -> wasmtime::Result<UpdateDeadl
             ))
             .into());
     }
-    if host.link.as_ref().is_some_and(|link| link.stopped.is_cancelled()) {
+    if host.link.as_ref().is_some_and(|link| link.run.stopped.is_cancelled()) {
         // One tick is enough to handle a cancellation.
         host.ticks_after_stop += 1;
         if host.ticks_after_stop > 1 {
@@ -171,7 +186,7 @@ fn on_tick(mut store: StoreContextMut<'_, Host>) -> wasmtime::Result<UpdateDeadl
         Box::pin(async move {
             let stopped = async {
                 match &link {
-                    Some(link) => link.stopped.cancelled().await,
+                    Some(link) => link.run.stopped.cancelled().await,
                     None => std::future::pending().await,
                 }
             };
@@ -187,22 +202,24 @@ fn on_tick(mut store: StoreContextMut<'_, Host>) -> wasmtime::Result<UpdateDeadl
 }
 
 /// A stretch of computation begins when the host enters a guest that is not running.
-#[expect(clippy::unnecessary_wraps, reason = "the signature is Wasmtime's")]
 fn on_call(mut store: StoreContextMut<'_, Host>, hook: CallHook) -> wasmtime::Result<()> {
     let host = store.data_mut();
     match hook {
         CallHook::CallingWasm => {
-            if host.depth == 0 {
+            host.depth += 1;
+            if host.depth == 1 {
                 host.computed = Duration::ZERO;
                 *host.resumed() = Instant::now();
+                (host.fuel_given, host.fuel_noted) = (host.pool.fuel_left(), 0);
+                let fuel = host.fuel_given;
+                store.set_fuel(fuel)?;
             }
-            host.depth += 1;
         }
         CallHook::ReturningFromWasm => {
             host.depth = host.depth.saturating_sub(1);
             if host.depth == 0 {
                 host.turn.end();
-                note_fuel(&store);
+                note_fuel(&mut store);
             }
         }
         CallHook::CallingHost | CallHook::ReturningFromHost => {}
@@ -210,12 +227,13 @@ fn on_call(mut store: StoreContextMut<'_, Host>, hook: CallHook) -> wasmtime::Re
     Ok(())
 }
 
-/// Writes down how much fuel the run has used, so that it is known however the run ends.
-fn note_fuel(store: &StoreContextMut<'_, Host>) {
-    let host = store.data();
-    if let (Some(link), Ok(left)) = (&host.link, store.get_fuel()) {
-        link.fuel_used.store(host.max_fuel.saturating_sub(left), Ordering::Relaxed);
-    }
+/// Writes down how much fuel the sandbox has used, so that it is known however the run ends.
+fn note_fuel(store: &mut StoreContextMut<'_, Host>) {
+    let Ok(left) = store.get_fuel() else { return };
+    let host = store.data_mut();
+    let used = host.fuel_given.saturating_sub(left);
+    host.pool.use_fuel(used.saturating_sub(host.fuel_noted));
+    host.fuel_noted = host.fuel_noted.max(used);
 }
 
 fn lock(resumed: &Mutex<Instant>) -> MutexGuard<'_, Instant> {
@@ -223,8 +241,16 @@ fn lock(resumed: &Mutex<Instant>) -> MutexGuard<'_, Instant> {
 }
 
 impl ResourceLimiter for Host {
-    fn memory_growing(&mut self, _now: usize, desired: usize, _max: Option<usize>) -> wasmtime::Result<bool> {
-        if desired <= self.max_memory {
+    fn memory_growing(&mut self, now: usize, desired: usize, _max: Option<usize>) -> wasmtime::Result<bool> {
+        let (now, desired) = (now as u64, desired as u64);
+        // An empty sandbox is hardly more than a promise of memory: those inside of a run have it for nothing.
+        let is_given = now == 0 && desired <= self.max_memory && !self.is_root();
+        let more = desired.saturating_sub(now);
+        if is_given {
+            return Ok(true);
+        }
+        if self.pool.take_memory(more) {
+            self.memory += more;
             return Ok(true);
         }
         // Not `Ok(false)`: QuickJS would throw `null`, and the script could catch it.
@@ -244,11 +270,17 @@ impl ResourceLimiter for Host {
 }
 
 /// An amount of memory as people say it: to a tenth of a MiB.
-fn mebibytes(bytes: usize) -> String {
+fn mebibytes(bytes: u64) -> String {
     let tenths = bytes / ((1 << 20) / 10);
     match tenths % 10 {
         0 => format!("{} MiB", tenths / 10),
         tenth => format!("{}.{tenth} MiB", tenths / 10),
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        self.pool.give_memory_back(self.memory);
     }
 }
 
@@ -299,7 +331,52 @@ impl<T: Send> agent::HostWithStore<T> for Host {
     }
 }
 
+impl<T: Send> workflows::HostWithStore<T> for Host {
+    async fn run(
+        accessor: &Accessor<T, Self>,
+        request: workflows::Request,
+    ) -> wasmtime::Result<Result<String, Failure>> {
+        let link = accessor.with(|mut access| access.get().link())?;
+        Ok(link.workflow(&request.target, request.args).await.map_err(Failure::from))
+    }
+}
+
+impl workflows::Host for Host {}
+
+impl budget::Host for Host {
+    fn spent(&mut self) -> wasmtime::Result<u64> {
+        Ok(self.link()?.spent())
+    }
+}
+
+impl timers::Host for Host {
+    fn set(&mut self, delay_ms: u32) -> wasmtime::Result<Result<u32, Failure>> {
+        match self.link()?.set_timer(delay_ms) {
+            Some(set) => Ok(set.map_err(Failure::from)),
+            None => Err(wasmtime::Error::msg("the guest set a timer for a script that has none")),
+        }
+    }
+
+    fn clear(&mut self, timer: u32) -> wasmtime::Result<()> {
+        self.link()?.clear_timer(timer);
+        Ok(())
+    }
+}
+
+impl<T: Send> timers::HostWithStore<T> for Host {
+    async fn next(accessor: &Accessor<T, Self>) -> wasmtime::Result<Result<timers::Fired, Failure>> {
+        let link = accessor.with(|mut access| access.get().link())?;
+        let fired = link.next_timer().await;
+        Ok(fired.map(|(timer, now_ms)| timers::Fired { timer, now_ms }).map_err(Failure::from))
+    }
+}
+
 impl Host {
+    /// Whether this is the sandbox of the run's own script, or of no run.
+    fn is_root(&self) -> bool {
+        self.link.as_ref().is_none_or(|link| link.is_root())
+    }
+
     fn resumed(&self) -> MutexGuard<'_, Instant> {
         lock(&self.resumed)
     }

@@ -1,4 +1,4 @@
-//! The time that stands still, and seeded randomness: replaying a run sees the same values.
+//! The time that moves with the timers alone, and seeded randomness: replaying a run sees the same values.
 
 use std::cell::Cell;
 
@@ -11,6 +11,11 @@ thread_local! {
 pub(crate) fn start(now_ms: u64, seed: u64) {
     NOW_MS.set(now_ms);
     RANDOM.set(seed);
+}
+
+/// A timer has fired: it is later now.
+pub(crate) fn advance(now_ms: u64) {
+    NOW_MS.set(NOW_MS.get().max(now_ms));
 }
 
 /// The next number of `Math.random`: the upper 53 bits of SplitMix64 (Steele, Lea and Flood, 2014).

@@ -1,19 +1,25 @@
 //! The native half of the globals; the half that scripts see is `guest-js/hooks.js`.
 
+use rquickjs::context::EvalOptions;
 use rquickjs::function::Opt;
 use rquickjs::{Coerced, Context, Ctx, Function, Object, Persistent, Result, Value};
 
-use crate::fanfold::workflow::agent::{self, Reply, Request};
-use crate::fanfold::workflow::progress;
-use crate::fanfold::workflow::types::Failure;
+use crate::fanfold::workflow::agent::{self, Reply};
+use crate::fanfold::workflow::types::{Dialect, Failure, Settings};
+use crate::fanfold::workflow::{budget, progress, workflows};
 use crate::json::{self, RootUndefined};
-use crate::{clock, task, text};
+use crate::{clock, task, text, timers, url};
 
 const SOURCE: &str = include_str!("../../../guest-js/hooks.js");
+const HEADER_SOURCE: &str = include_str!("../../../guest-js/header.js");
+const URL_SOURCE: &str = include_str!("../../../guest-js/url.js");
 
 /// What the JavaScript half gave back when it was evaluated.
 pub(crate) struct Hooks {
+    begin: Persistent<Function<'static>>,
     drive: Persistent<Function<'static>>,
+    install_header: Persistent<Function<'static>>,
+    fire: Persistent<Function<'static>>,
     never_awaited: Persistent<Function<'static>>,
     unhandled_rejections: Persistent<Function<'static>>,
     object_prototype: Persistent<Object<'static>>,
@@ -34,39 +40,68 @@ impl Hooks {
         Ok(hooks)
     }
 
-    fn evaluate(ctx: &Ctx<'_>) -> Result<(Self, Persistent<Function<'static>>)> {
+    fn evaluate<'js>(ctx: &Ctx<'js>) -> Result<(Self, Persistent<Function<'static>>)> {
         let host = Object::new(ctx.clone())?;
         host.set("agent", Function::new(ctx.clone(), call_agent)?)?;
         host.set("phase", Function::new(ctx.clone(), tell_phase)?)?;
         host.set("log", Function::new(ctx.clone(), tell_log)?)?;
         host.set("isError", Function::new(ctx.clone(), |value: Value<'_>| value.is_error())?)?;
         host.set("isPromise", Function::new(ctx.clone(), |value: Value<'_>| value.is_promise())?)?;
-        host.set("optionsJson", Function::new(ctx.clone(), options_json)?)?;
+        host.set("json", Function::new(ctx.clone(), plain_json)?)?;
+        host.set("workflow", Function::new(ctx.clone(), call_workflow)?)?;
+        host.set("spent", Function::new(ctx.clone(), || budget::spent() as f64)?)?;
         host.set("returned", Function::new(ctx.clone(), returned)?)?;
         host.set("threw", Function::new(ctx.clone(), threw)?)?;
 
-        let mut options = rquickjs::context::EvalOptions::default();
-        options.filename = Some("fanfold".into());
-        let install: Function = ctx.eval_with_options(SOURCE, options)?;
-        let hooks: Object = install.call((host,))?;
+        timers::add_to(ctx, &host)?;
+        url::add_to(ctx, &host)?;
+
+        let evaluate = |source| {
+            let mut options = EvalOptions::default();
+            options.filename = Some("fanfold".into());
+            ctx.eval_with_options::<Function, _>(source, options)
+        };
+        let hooks: Object = evaluate(SOURCE)?.call((host.clone(),))?;
+        let urls: Object = evaluate(URL_SOURCE)?.call((host.clone(),))?;
+        let tools: Object = hooks.get("tools")?;
+        let header: Object = evaluate(HEADER_SOURCE)?.call((host, tools, urls))?;
 
         let random = Function::new(ctx.clone(), clock::random)?.with_name("random")?;
         ctx.globals().get::<_, Object>("Math")?.set("random", random)?;
 
-        let save =
-            |name: &str| Ok::<_, rquickjs::Error>(Persistent::save(ctx, hooks.get::<_, Function>(name)?));
         let this = Self {
-            drive: save("drive")?,
-            never_awaited: save("neverAwaited")?,
-            unhandled_rejections: save("unhandledRejections")?,
+            begin: save(ctx, &hooks, "begin")?,
+            drive: save(ctx, &hooks, "drive")?,
+            install_header: save(ctx, &header, "install")?,
+            fire: save(ctx, &header, "fire")?,
+            never_awaited: save(ctx, &hooks, "neverAwaited")?,
+            unhandled_rejections: save(ctx, &hooks, "unhandledRejections")?,
             object_prototype: Persistent::save(ctx, hooks.get::<_, Object>("objectPrototype")?),
         };
-        Ok((this, save("rejected")?))
+        Ok((this, save(ctx, &hooks, "rejected")?))
+    }
+
+    /// Makes the globals that depend on the run.
+    pub(crate) fn begin(&self, ctx: &Ctx<'_>, settings: &Settings) -> Result<()> {
+        let budget = match settings.budget_total {
+            Some(total) => Value::new_number(ctx.clone(), total as f64),
+            None => Value::new_null(ctx.clone()),
+        };
+        let dialect = match settings.dialect {
+            Dialect::Header => Some(self.install_header.clone().restore(ctx)?),
+            Dialect::Body => None,
+        };
+        self.begin.clone().restore(ctx)?.call((settings.max_items_per_call, budget, dialect))
     }
 
     /// Runs a script's function; how it settles comes to [`task::settle`].
-    pub(crate) fn drive<'js>(&self, ctx: &Ctx<'js>, script: Function<'js>, max_items: u32) -> Result<()> {
-        self.drive.clone().restore(ctx)?.call((script, max_items))
+    pub(crate) fn drive<'js>(&self, ctx: &Ctx<'js>, script: Function<'js>) -> Result<()> {
+        self.drive.clone().restore(ctx)?.call((script,))
+    }
+
+    /// Calls the function of a timer that has fired.
+    pub(crate) fn fire(&self, ctx: &Ctx<'_>, timer: u32) -> Result<()> {
+        self.fire.clone().restore(ctx)?.call((timer,))
     }
 
     pub(crate) fn never_awaited(&self, ctx: &Ctx<'_>) -> Result<u32> {
@@ -83,6 +118,11 @@ impl Hooks {
     }
 }
 
+/// Keeps a function of an object that the JavaScript half made.
+fn save<'js>(ctx: &Ctx<'js>, from: &Object<'js>, name: &str) -> Result<Persistent<Function<'static>>> {
+    Ok(Persistent::save(ctx, from.get::<_, Function>(name)?))
+}
+
 /// `host.agent(prompt, options, resolve, reject)`: asks the host, and settles the promise when it answers.
 fn call_agent<'js>(
     ctx: Ctx<'js>,
@@ -91,7 +131,8 @@ fn call_agent<'js>(
     resolve: Function<'js>,
     reject: Function<'js>,
 ) -> Result<()> {
-    let request = Request { prompt: text::from_js(&ctx, &prompt)?, options: text::from_js(&ctx, &options)? };
+    let request =
+        agent::Request { prompt: text::from_js(&ctx, &prompt)?, options: text::from_js(&ctx, &options)? };
     let resolve = Persistent::save(&ctx, resolve);
     let reject = Persistent::save(&ctx, reject);
     task::spawn_call(async move {
@@ -101,6 +142,30 @@ fn call_agent<'js>(
                 Ok(Reply::None) => resolve.restore(ctx)?.call((Value::new_null(ctx.clone()),)),
                 Ok(Reply::Text(text)) => resolve.restore(ctx)?.call((text,)),
                 Ok(Reply::Json(json)) => resolve.restore(ctx)?.call((ctx.json_parse(json)?,)),
+                Err(failure) => reject.restore(ctx)?.call((failure_object(ctx, failure)?,)),
+            }
+        }
+    });
+    Ok(())
+}
+
+/// `host.workflow(target, args, resolve, reject)`: the same, for a workflow inside of this one.
+fn call_workflow<'js>(
+    ctx: Ctx<'js>,
+    target: Value<'js>,
+    args: Value<'js>,
+    resolve: Function<'js>,
+    reject: Function<'js>,
+) -> Result<()> {
+    let args = if args.is_undefined() { None } else { Some(text::from_js(&ctx, &args)?) };
+    let request = workflows::Request { target: text::from_js(&ctx, &target)?, args };
+    let resolve = Persistent::save(&ctx, resolve);
+    let reject = Persistent::save(&ctx, reject);
+    task::spawn_call(async move {
+        let answer = workflows::run(request).await;
+        move |ctx: &Ctx<'_>| -> Result<()> {
+            match answer {
+                Ok(json) => resolve.restore(ctx)?.call((ctx.json_parse(json)?,)),
                 Err(failure) => reject.restore(ctx)?.call((failure_object(ctx, failure)?,)),
             }
         }
@@ -124,10 +189,11 @@ fn told<'js>(ctx: &Ctx<'js>, answer: core::result::Result<(), Failure>) -> Resul
     }
 }
 
-/// `host.optionsJson(options)`: JSON text, or `{message, path}` when the options are not plain data.
-fn options_json<'js>(ctx: Ctx<'js>, options: Value<'js>) -> Result<Value<'js>> {
+/// `host.json(value)`: JSON text, or `{message, path}` when the value is not plain data. Properties of it that are
+/// `undefined` count as absent.
+fn plain_json<'js>(ctx: Ctx<'js>, value: Value<'js>) -> Result<Value<'js>> {
     let prototype = crate::with_sandbox(|sandbox| sandbox.hooks.object_prototype(&ctx))?;
-    match json::write(&ctx, &prototype, &options, RootUndefined::Skip) {
+    match json::write(&ctx, &prototype, &value, RootUndefined::Skip) {
         Ok(json) => Ok(rquickjs::String::from_str(ctx, &json)?.into_value()),
         Err(fault) => {
             let object = Object::new(ctx)?;
@@ -184,11 +250,13 @@ fn threw<'js>(
     Ok(())
 }
 
-fn failure_object<'js>(ctx: &Ctx<'js>, failure: Failure) -> Result<Object<'js>> {
+pub(crate) fn failure_object<'js>(ctx: &Ctx<'js>, failure: Failure) -> Result<Object<'js>> {
     let object = Object::new(ctx.clone())?;
     // Nothing that the script has put on the prototype of every object has a say in this one.
     object.set_prototype(None)?;
-    object.set("code", failure.code)?;
+    if let Some(code) = failure.code {
+        object.set("code", code)?;
+    }
     object.set("message", failure.message)?;
     if let Some(path) = failure.path {
         object.set("path", path)?;

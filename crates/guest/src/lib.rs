@@ -8,10 +8,11 @@
 //! - `lib`: the exports of the world, and the memory image that `wizer-initialize` leaves behind
 //! - `script`: source text to bytecode, bytecode to a function
 //! - `hooks`: the native half of the globals; the other half is `guest-js/hooks.js`
+//! - `timers`, `url`: the same for what the header dialect has besides, with `guest-js/header.js` and `url.js`
 //! - `task`: one run from its start to its report
 //! - `json`: JavaScript values as strict JSON
 //! - `text`: JavaScript strings as well-formed UTF-8
-//! - `clock`: the time that stands still, and seeded randomness
+//! - `clock`: the time that moves with the timers alone, and seeded randomness
 
 mod clock;
 mod hooks;
@@ -19,6 +20,8 @@ mod json;
 mod script;
 mod task;
 mod text;
+mod timers;
+mod url;
 
 use std::cell::OnceCell;
 

@@ -6,7 +6,7 @@ use futures::channel::oneshot;
 use rquickjs::{Ctx, Result};
 
 use crate::fanfold::workflow::types::{Failure, Report, Settings};
-use crate::{clock, script, with_sandbox};
+use crate::{clock, script, timers, with_sandbox};
 
 type Outcome = core::result::Result<String, Failure>;
 
@@ -17,6 +17,8 @@ thread_local! {
     static REPORT: RefCell<Option<oneshot::Sender<Report>>> = const { RefCell::new(None) };
     /// Calls that the host has not answered.
     static IN_FLIGHT: Cell<usize> = const { Cell::new(0) };
+    /// Why nothing that the script waits for will come, when the host has said so.
+    static HOPELESS: RefCell<Option<Failure>> = const { RefCell::new(None) };
 }
 
 /// Runs a program to its end.
@@ -37,13 +39,14 @@ pub(crate) async fn run(program: Vec<u8>, settings: Settings) -> Report {
 }
 
 fn start(ctx: &Ctx<'_>, sandbox: &crate::Sandbox, program: &[u8], settings: Settings) -> Result<()> {
+    sandbox.hooks.begin(ctx, &settings)?;
     if let Some(args) = settings.args {
         ctx.globals().set("args", ctx.json_parse(args)?)?;
     } else {
         ctx.globals().set("args", rquickjs::Undefined)?;
     }
     let script = script::load(ctx, program)?;
-    sandbox.hooks.drive(ctx, script, settings.max_items_per_call)
+    sandbox.hooks.drive(ctx, script)
 }
 
 /// Records how the script settled.
@@ -58,21 +61,37 @@ where
 {
     IN_FLIGHT.set(IN_FLIGHT.get() + 1);
     wit_bindgen::spawn_local(async move {
-        let resume = call.await;
+        let next = call.await;
         IN_FLIGHT.set(IN_FLIGHT.get() - 1);
-        if REPORT.with_borrow(Option::is_none) {
-            // The script is over: nothing of it runs any more.
-            return;
-        }
-        with_sandbox(|sandbox| {
-            sandbox.runtime.context().with(|ctx| {
-                if let Err(error) = resume(&ctx) {
-                    settle(Err(internal(&ctx, &error)));
-                }
-                turn(&ctx, sandbox);
-            });
+        resume(next);
+    });
+}
+
+/// Lets the script go on with `next`, which the host has brought about.
+pub(crate) fn resume(next: impl FnOnce(&Ctx<'_>) -> Result<()>) {
+    if is_over() {
+        // Nothing of the script runs any more.
+        return;
+    }
+    with_sandbox(|sandbox| {
+        sandbox.runtime.context().with(|ctx| {
+            if let Err(error) = next(&ctx) {
+                settle(Err(internal(&ctx, &error)));
+            }
+            turn(&ctx, sandbox);
         });
     });
+}
+
+/// Whether the report has been made.
+pub(crate) fn is_over() -> bool {
+    REPORT.with_borrow(Option::is_none)
+}
+
+/// The host says that what the script still waits for will not come, and why.
+pub(crate) fn give_up(failure: Failure) {
+    HOPELESS.set(Some(failure));
+    resume(|_| Ok(()));
 }
 
 /// Runs the script until it waits for the host, and makes the report if it has settled or waits for nothing.
@@ -84,10 +103,10 @@ fn turn(ctx: &Ctx<'_>, sandbox: &crate::Sandbox) {
         if ctx.execute_pending_job() {
             continue;
         }
-        if IN_FLIGHT.get() > 0 {
+        if IN_FLIGHT.get() > 0 || timers::are_set() {
             return;
         }
-        break Err(deadlock());
+        break Err(HOPELESS.take().unwrap_or_else(deadlock));
     };
     let Some(sender) = REPORT.take() else { return };
     let _ = sender.send(Report {
@@ -101,8 +120,8 @@ fn deadlock() -> Failure {
     Failure {
         code: Some("DEADLOCK".into()),
         message:
-            "the script awaits a promise that nothing can settle: no agent is running and no work is left. \
-                  Await only promises that come from agent(), parallel(), pipeline() or from async functions \
+            "the script awaits a promise that nothing can settle: no agent is running, no timer is set and no \
+                  work is left. Await only promises that come from agent(), parallel(), pipeline() or from async functions \
                   that end"
                 .into(),
         stack: String::new(),

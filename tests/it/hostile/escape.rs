@@ -10,6 +10,8 @@ use super::on_both_runtimes;
 use super::row::{Row, check, row};
 use crate::support;
 
+const HEADER: &str = "export const meta = { name: 'h', description: 'a header' };";
+
 pub(super) fn rows() -> Vec<Row> {
     [reach(), intrinsics(), forgeries(), time(), options()].into_iter().flatten().collect()
 }
@@ -58,15 +60,28 @@ fn reach() -> Vec<Row> {
         .into_iter()
         .chain([
             row(21, "hooks cannot be replaced", "
-                const before = [agent, parallel, pipeline, phase, log];
-                for (const name of ['agent', 'parallel', 'pipeline', 'phase', 'log']) {
+                const before = [agent, workflow, parallel, pipeline, phase, log, budget, budget.spent];
+                for (const name of ['agent', 'workflow', 'parallel', 'pipeline', 'phase', 'log', 'budget']) {
                     try { globalThis[name] = 1 } catch {}
                     try { delete globalThis[name] } catch {}
                     try { Object.defineProperty(globalThis, name, { value: 1 }) } catch {}
                     try { globalThis[name].x = 1 } catch {}
                 }
-                return [agent, parallel, pipeline, phase, log].map((hook, i) => hook === before[i] && hook.x === undefined)")
-            .gives(json!([true, true, true, true, true])),
+                try { budget.total = 1e9 } catch {}
+                try { budget.spent = () => 0 } catch {}
+                return [agent, workflow, parallel, pipeline, phase, log, budget, budget.spent]
+                    .map((hook, i) => hook === before[i] && hook.x === undefined).concat(budget.total)")
+            .gives(json!([true, true, true, true, true, true, true, true, null])),
+            row(21, "globals of the header dialect cannot be replaced", format!("{HEADER}
+                const before = [console, console.log, setTimeout, clearTimeout];
+                for (const name of ['console', 'setTimeout', 'clearTimeout']) {{
+                    try {{ globalThis[name] = 1 }} catch {{}}
+                    try {{ globalThis[name].x = 1 }} catch {{}}
+                }}
+                try {{ console.log = 1 }} catch {{}}
+                return [console, console.log, setTimeout, clearTimeout].map((f, i) => f === before[i] && f.x === undefined)"))
+            .with_header()
+            .gives(json!([true, true, true, true])),
             row(21, "an agent's promise shows nothing", "
                 const proto = Object.getPrototypeOf(agent('x'));
                 return [Reflect.ownKeys(proto), Object.isFrozen(proto), Object.getPrototypeOf(proto) === Promise.prototype]")
@@ -318,7 +333,7 @@ async fn options_are_read_once_or_refused() {
 async fn the_globals_are_these() {
     let script = "
         const names = Reflect.ownKeys(globalThis).map(String).sort();
-        const hooks = [agent, parallel, pipeline, phase, log].map((hook) => {
+        const hooks = [agent, workflow, parallel, pipeline, phase, log, budget.spent, budget.remaining].map((hook) => {
             const own = Reflect.ownKeys(hook).map(String).sort().join();
             return `${hook.name}(${hook.length}): ${own}; ${Object.getPrototypeOf(hook).constructor.name}; ${Object.isFrozen(hook)}`;
         });
@@ -328,6 +343,15 @@ async fn the_globals_are_these() {
     let (engine, _) = support::engine(fanfold::Limits::default());
     let (result, _) = support::run(&engine, support::request(script)).await.expect("it starts");
     let value: Value = serde_json::from_str(result.value.get()).expect("JSON");
+
+    let header = format!(
+        "{HEADER} const names = Reflect.ownKeys(globalThis).map(String).sort(); return names.join(' ')"
+    );
+    let (result, _) = support::run(&engine, fanfold::StartRequest::new(header)).await.expect("it starts");
+    let in_header: String = serde_json::from_str(result.value.get()).expect("a text");
+    let more: Vec<&str> =
+        in_header.split(' ').filter(|name| !GLOBALS.split_whitespace().any(|known| known == *name)).collect();
+    assert_eq!(more, ["URL", "URLSearchParams", "clearTimeout", "console", "setTimeout"]);
     let names: Vec<&str> =
         value["names"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
     assert_eq!(names.join(" "), GLOBALS);
@@ -335,10 +359,13 @@ async fn the_globals_are_these() {
         value["hooks"],
         json!([
             "agent(2): length,name; Function; true",
+            "workflow(2): length,name; Function; true",
             "parallel(1): length,name; AsyncFunction; true",
             "pipeline(1): length,name; AsyncFunction; true",
             "phase(1): length,name; Function; true",
             "log(1): length,name; Function; true",
+            "spent(0): length,name; Function; true",
+            "remaining(0): length,name; Function; true",
         ])
     );
     assert_eq!(
@@ -352,8 +379,8 @@ const GLOBALS: &str = "AggregateError Array ArrayBuffer AsyncDisposableStack Big
     Infinity Int16Array Int32Array Int8Array InternalError Iterator JSON Map Math NaN Number Object Promise Proxy \
     RangeError ReferenceError Reflect RegExp Set SharedArrayBuffer String SuppressedError Symbol \
     Symbol(Symbol.toStringTag) SyntaxError TypeError URIError Uint16Array Uint32Array Uint8Array Uint8ClampedArray \
-    WeakMap WeakRef WeakSet agent args decodeURI decodeURIComponent encodeURI encodeURIComponent escape eval globalThis \
-    isFinite isNaN log parallel parseFloat parseInt phase pipeline undefined unescape";
+    WeakMap WeakRef WeakSet agent args budget decodeURI decodeURIComponent encodeURI encodeURIComponent escape eval globalThis \
+    isFinite isNaN log parallel parseFloat parseInt phase pipeline undefined unescape workflow";
 
 on_both_runtimes! {
     21: nothing_but_ecmascript_can_be_reached,

@@ -8,18 +8,20 @@ mod cost;
 mod escape;
 mod honesty;
 mod memory;
+mod nested;
 mod prompt;
 mod providers;
 mod row;
 mod runaway;
 mod stack;
 mod text;
+mod timers;
 mod waiting;
 
 use std::collections::BTreeSet;
 
 /// The classes of fault, by number.
-const CLASSES: [(u8, &str); 35] = [
+const CLASSES: [(u8, &str); 37] = [
     (1, "a loop without end, wherever a script's code can run"),
     (2, "microtasks without end"),
     (3, "narration without end"),
@@ -55,6 +57,8 @@ const CLASSES: [(u8, &str); 35] = [
     (33, "answers that nobody waits for"),
     (34, "rejections that nobody handles"),
     (35, "errors after an await"),
+    (36, "timers"),
+    (37, "workflows inside of workflows"),
 ];
 
 /// Makes a test for each kind of runtime from every `class: function`, and notes the classes.
@@ -88,9 +92,11 @@ fn every_class_of_fault_has_a_test() {
         escape::rows,
         honesty::rows,
         memory::rows,
+        nested::rows,
         runaway::rows,
         stack::rows,
         text::rows,
+        timers::rows,
         waiting::rows,
     ];
     let tests = [
@@ -99,10 +105,12 @@ fn every_class_of_fault_has_a_test() {
         escape::CLASSES,
         honesty::CLASSES,
         memory::CLASSES,
+        nested::CLASSES,
         providers::CLASSES,
         runaway::CLASSES,
         stack::CLASSES,
         text::CLASSES,
+        timers::CLASSES,
         waiting::CLASSES,
     ];
     let mut covered: BTreeSet<u8> = tables.iter().flat_map(|rows| rows()).map(|row| row.class).collect();

@@ -5,7 +5,7 @@
 await agent()
 // expect TS2345
 await agent(5)
-// expect TS2559
+// expect TS2345
 await agent("a", "label")
 // expect TS2345
 await agent("a", null)
@@ -50,6 +50,18 @@ found && found.line + 1
 // A promise is not its answer.
 // expect TS2339
 agent("a").length
+
+// ── workflow, budget, timers ──
+// expect TS2345
+await workflow(5)
+// expect TS2353
+await workflow({ name: "x" })
+// expect TS2540
+budget.total = 5
+// expect TS2345
+setTimeout("code", 5)
+// expect TS2339
+console.clear()
 
 // ── parallel ──
 // expect TS2345
@@ -101,17 +113,11 @@ const code = "TIMEOUT"
 // ── what a script cannot reach ──
 // expect TS2304
 fetch("")
-// expect TS2584
-console
 // expect TS2304
-setTimeout
+setInterval
 // expect TS2591
 process
 // expect TS2591
 require
 // expect TS2304
-URL
-// expect TS2304
-budget
-// expect TS2304
-workflow
+structuredClone

@@ -25,8 +25,23 @@ const lengths = (texts ?? []).map((text) => text?.length ?? 0)
 const same = (prev) => prev
 const long = await pipeline([1], same, same, same, same, same, same, same, (prev, item, index) => prev + item + index)
 
+// Workflows inside, and the budget.
+const audit = await workflow("audit", { part: "core" })
+await workflow({ script: audit.script })
+const fleet = budget.total === null ? 3 : Math.floor(budget.remaining() / 1000)
+log(`${budget.spent()} spent, ${fleet} readers`)
+
+// What scripts with a header have.
+const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
+await sleep(100)
+const timer = setTimeout((name) => console.log("late", name), 1000, "x")
+clearTimeout(timer)
+const url = new URL("/a", "https://example.com")
+url.searchParams.set("q", "1")
+for (const [name, value] of url.searchParams) console.warn(name, value, url.hostname)
+
 try {
-  await agent(args.prompt, { isolation: "worktree", retries: 2, stallMs: 1000, agentType: "reader", provider: "p" })
+  await agent(args.prompt, { isolation: "worktree", retries: 2, stallMs: 1000, agentType: "reader", provider: "p", _note: 1 })
 } catch (thrown) {
   const error = /** @type {WorkflowError} */ (thrown)
   if (error.code === "AGENT_CAP" || error.code === "CANCELLED") throw error

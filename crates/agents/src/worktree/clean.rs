@@ -88,7 +88,9 @@ pub async fn clean(directory: &Path) -> Result<Vec<Cleaned>, WorktreeError> {
 
 async fn tidy(repository: &Repository, record: &Record) -> Result<Outcome, WorktreeError> {
     let path = repository.folder.worktree(record);
-    if record.stage == Stage::Making || (record.stage == Stage::Removing && is_half_removed(&path).await?) {
+    if record.stage == Stage::Making
+        || (record.stage == Stage::Removing && is_half_removed(&repository.git, &path).await?)
+    {
         repository.sweep_away(record).await?;
         return Ok(Outcome::Removed);
     }
@@ -103,7 +105,7 @@ async fn tidy(repository: &Repository, record: &Record) -> Result<Outcome, Workt
         Err(error) => return Err(error.into()),
     };
     if let Some(worktree) = changes.worktree {
-        let git = Git::in_worktree(&path);
+        let git = repository.git.in_worktree(&path);
         let elsewhere =
             !worktree.uncommitted && is_elsewhere(&git, record, &["HEAD"], changes.tip.as_deref()).await?;
         if !elsewhere {
@@ -115,11 +117,11 @@ async fn tidy(repository: &Repository, record: &Record) -> Result<Outcome, Workt
 }
 
 /// Whether git has begun to remove a worktree, which it does to none with changes.
-async fn is_half_removed(path: &Path) -> Result<bool, GitError> {
+async fn is_half_removed(git: &Git, path: &Path) -> Result<bool, GitError> {
     if !path.join(".git").exists() {
         return Ok(true);
     }
-    let status = Git::in_worktree(path).run(&STATUS).await?;
+    let status = git.in_worktree(path).run(&STATUS).await?;
     // Tracked files, unchanged but for being gone.
     let mut entries = status.split(|byte| *byte == 0).filter(|entry| !entry.is_empty());
     Ok(entries.all(|entry| entry.starts_with(b"1 .D ")))

@@ -6,6 +6,7 @@
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use fanfold::AgentRequest;
 use serde::{Deserialize, Serialize};
@@ -55,7 +56,7 @@ pub(super) struct Host {
     name: String,
     lock: PathBuf,
     /// Locked.
-    _file: File,
+    file: Arc<File>,
 }
 
 /// Processes that are at work.
@@ -106,7 +107,7 @@ impl Folder {
                 Err(error) => return Err(self.fault(&lock)(error)),
                 Ok(file) => {
                     file.lock().map_err(self.fault(&lock))?;
-                    return Ok(Host { name, lock, _file: file });
+                    return Ok(Host { name, lock, file: Arc::new(file) });
                 }
             }
         }
@@ -266,6 +267,13 @@ impl Drop for Hosts {
             // The next one that looks finds it again.
             let _ = fs::remove_file(path);
         }
+    }
+}
+
+impl Host {
+    /// What is locked as long as this process is at work.
+    pub(super) fn lock(&self) -> Arc<File> {
+        self.file.clone()
     }
 }
 

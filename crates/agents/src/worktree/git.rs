@@ -1,8 +1,10 @@
 //! Runs the `git` program.
 
 use std::ffi::OsStr;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::Arc;
 
 use tokio::process::Command;
 
@@ -18,6 +20,9 @@ pub(super) struct Git {
     /// Where the search for a repository ends: a folder whose worktree is gone must not be taken for a part of
     /// the repository around it.
     ceiling: Option<PathBuf>,
+    /// Its standard input: the lock of this process. So the lock lasts until the last git has ended, should this
+    /// process be killed, and nobody tidies up what that git is about to make.
+    lock: Option<Arc<File>>,
 }
 
 /// Why git did not do what it should.
@@ -40,12 +45,18 @@ pub enum GitError {
 impl Git {
     /// Git at a folder, in whatever repository that is.
     pub(super) fn at(directory: &Path) -> Self {
-        Self { directory: directory.to_owned(), ceiling: None }
+        Self { directory: directory.to_owned(), ceiling: None, lock: None }
     }
 
-    /// Git at a folder that is a worktree's own.
-    pub(super) fn in_worktree(directory: &Path) -> Self {
-        Self { directory: directory.to_owned(), ceiling: directory.parent().map(Path::to_owned) }
+    /// The same, on behalf of a process with this lock.
+    pub(super) fn holding(&self, lock: Arc<File>) -> Self {
+        Self { lock: Some(lock), ..self.clone() }
+    }
+
+    /// The same, at a folder that is a worktree's own.
+    pub(super) fn in_worktree(&self, directory: &Path) -> Self {
+        let ceiling = directory.parent().map(Path::to_owned);
+        Self { directory: directory.to_owned(), ceiling, lock: self.lock.clone() }
     }
 
     /// What it prints.
@@ -58,7 +69,9 @@ impl Git {
         command.args(["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"]);
         // Hidden files would count as no change.
         command.args(["-c", "status.showUntrackedFiles=normal"]);
-        command.args(arguments).current_dir(&self.directory).stdin(Stdio::null());
+        let lock = self.lock.as_ref().and_then(|lock| lock.try_clone().ok());
+        command.args(arguments).current_dir(&self.directory);
+        command.stdin(lock.map_or_else(Stdio::null, Stdio::from));
         for (name, _) in std::env::vars_os() {
             // Such as GIT_DIR, which a hook has that runs us.
             if name.to_str().is_some_and(|name| name.starts_with("GIT_")) {

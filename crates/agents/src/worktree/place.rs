@@ -7,7 +7,7 @@ use std::sync::Arc;
 use fanfold::{AgentRequest, Worktree};
 
 use super::folder::{Record, Stage, blocking};
-use super::git::{Git, GitError};
+use super::git::GitError;
 use super::{Repository, Shared, WorktreeError};
 
 /// Most commits that are reported.
@@ -16,6 +16,8 @@ const MAX_COMMITS: usize = 100;
 /// A child's worktree. One that is dropped stays where it is, for [`clean`](super::clean).
 pub(crate) struct Place {
     shared: Arc<Shared>,
+    /// With git on behalf of this process.
+    repository: Repository,
     record: Record,
 }
 
@@ -32,13 +34,15 @@ impl Place {
                 making.insert(Arc::new(blocking(move || folder.enter()).await?)).clone()
             }
         };
+        let git = git.holding(host.lock());
+        let repository = Repository { git: git.clone(), folder: folder.clone() };
         let record = {
             let (folder, base, request) = (folder.clone(), shared.base.clone(), request.clone());
             blocking(move || folder.register(&host, &base, &request)).await?
         };
         let path = folder.worktree(&record);
         let branch = record.branch();
-        if shared.repository.tip(&record).await?.is_some() {
+        if repository.tip(&record).await?.is_some() {
             let folder = folder.clone();
             blocking(move || folder.forget(&record)).await?;
             return Err(WorktreeError::BranchExists { branch });
@@ -57,10 +61,10 @@ impl Place {
         ];
         let added = git.run(&add).await;
         drop(making);
-        let place = Self { shared: shared.clone(), record };
+        let place = Self { shared: shared.clone(), repository, record };
         let filled = match added {
             Ok(_) => {
-                Git::in_worktree(&path).run(&["reset", "--hard", "--quiet", "--no-recurse-submodules"]).await
+                git.in_worktree(&path).run(&["reset", "--hard", "--quiet", "--no-recurse-submodules"]).await
             }
             Err(error) => Err(error),
         };
@@ -69,7 +73,7 @@ impl Place {
             Err(error) => {
                 // What it could not make it may not be able to remove; then it is found later.
                 let _making = shared.making.lock().await;
-                let _ = shared.repository.sweep_away(&place.record).await;
+                let _ = place.repository.sweep_away(&place.record).await;
                 Err(error.into())
             }
         }
@@ -111,20 +115,20 @@ impl Place {
     /// The child has ended, and all its processes: removes the worktree if nothing changed in it, else says what
     /// did.
     pub(crate) async fn leave(mut self) -> Option<Worktree> {
-        let left = match changes(&self.shared.repository, &self.record).await {
+        let left = match changes(&self.repository, &self.record).await {
             Ok(Changes { worktree: None, tip }) => {
                 self.record.group = None;
                 let removed = {
                     let _making = self.shared.making.lock().await;
-                    self.shared.repository.remove(&self.record, tip.as_deref()).await
+                    self.repository.remove(&self.record, tip.as_deref()).await
                 };
                 match removed {
                     Ok(()) => return None,
-                    Err(error) => report(&self.shared.repository, &self.record, Some(error.to_string())),
+                    Err(error) => report(&self.repository, &self.record, Some(error.to_string())),
                 }
             }
             Ok(Changes { worktree: Some(worktree), .. }) => worktree,
-            Err(error) => report(&self.shared.repository, &self.record, Some(error.to_string())),
+            Err(error) => report(&self.repository, &self.record, Some(error.to_string())),
         };
         // The record says already what matters: that it may hold changes.
         let _ = self.note(Stage::Ready, None).await;
@@ -133,11 +137,11 @@ impl Place {
 
     async fn note(&mut self, stage: Stage, group: Option<i32>) -> Result<(), WorktreeError> {
         (self.record.stage, self.record.group) = (stage, group);
-        self.shared.repository.write(&self.record).await
+        self.repository.write(&self.record).await
     }
 
     fn path(&self) -> PathBuf {
-        self.shared.repository.folder.worktree(&self.record)
+        self.repository.folder.worktree(&self.record)
     }
 }
 
@@ -226,7 +230,7 @@ pub(super) struct Changes {
 
 /// Looks at a worktree.
 pub(super) async fn changes(repository: &Repository, record: &Record) -> Result<Changes, GitError> {
-    let git = Git::in_worktree(&repository.folder.worktree(record));
+    let git = repository.git.in_worktree(&repository.folder.worktree(record));
     let tip = repository.tip(record).await?;
     let status = git.run(&STATUS).await?;
     let count = format!("--max-count={MAX_COMMITS}");

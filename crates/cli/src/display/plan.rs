@@ -137,6 +137,11 @@ impl Canvas<'_> {
         rows.push(fact("models", models.collect::<Vec<_>>().join(", ")));
         let (chars, tokens) = (survey.prompt_chars, survey.prompt_chars.div_ceil(CHARS_A_TOKEN));
         rows.push(fact("prompts", format!("{}, about {}", many(chars, "character"), many(tokens, "token"))));
+        if let Some(budget) = &survey.budget {
+            let (total, each) = (budget.max_output_tokens, budget.assumed_per_agent);
+            let text = format!("{total} output tokens (maxOutputTokens), if an agent uses {each}");
+            rows.push(fact("budget", text));
+        }
         rows
     }
 
@@ -242,6 +247,7 @@ mod tests {
                 ModelPlan { model: Some("sonnet".into()), agents: 1_240 },
             ],
             prompt_chars: 1_531_394,
+            budget: None,
             never_awaited: 2,
             refused: vec![Refusal {
                 code: ErrorCode::AgentCap,

@@ -87,6 +87,28 @@ fn the_first_workflow_of_a_name_is_run_and_the_others_are_said() {
 }
 
 #[test]
+fn a_script_runs_saved_workflows_and_scripts_of_its_project_and_nothing_else() {
+    let calls = "const tries = [];
+        for (const target of ['sweep', {scriptPath: 'part.js'}, 'none', {scriptPath: '../../secret.js'}, {scriptPath: '../notes.txt'}])
+            tries.push(await workflow(target).catch((error) => error.message));
+        return tries";
+    let outer = format!("export const meta = {{name: 'outer', description: 'd'}}\n{calls}");
+    let project = Project::new(&[
+        ("project/.claude/workflows/sweep.js", &workflow("sweep", "first")),
+        ("project/sub/part.js", &workflow("part", "second")),
+        ("project/sub/outer.js", &outer),
+        ("project/notes.txt", "secret"),
+        ("secret.js", "secret"),
+    ]);
+    let output = project.run(&["run", "outer.js"]);
+    let tries: Vec<String> =
+        serde_json::from_str(stdout(&output)).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+    assert_eq!(tries[..2], ["first", "second"]);
+    assert!(tries[2].contains("no saved workflow \"none\" (there are: sweep)"), "{tries:?}");
+    assert!(tries[3..].iter().all(|told| told.contains("is no .js file in")), "{tries:?}");
+}
+
+#[test]
 fn kinds_of_agents_reach_the_agent_with_their_instructions_and_model() {
     let project = Project::new(&[
         (

@@ -106,3 +106,11 @@ fn a_plan_of_each_example_is_something_to_read() {
         insta::assert_snapshot!(format!("plan_of_{script}"), stdout(&output));
     }
 }
+
+#[test]
+fn a_script_that_goes_on_until_its_budget_is_used_up_ends_in_a_plan() {
+    let script = "let n = 0; while (budget.remaining() >= 1000) { await agent('x'); n++ } return n";
+    let plan = planned(script, &["--limits", r#"{"maxOutputTokens": 5000}"#]);
+    assert_eq!((&plan["agents"], &plan["stopReason"]), (&json!(5), &json!("completed")));
+    assert_eq!(plan["budget"], json!({"maxOutputTokens": 5000, "assumedPerAgent": 1000}));
+}

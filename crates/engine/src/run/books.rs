@@ -27,6 +27,9 @@ const LABEL_CHARS: usize = 48;
 const NAME_CHARS: usize = 200;
 const TEXT_CHARS: usize = 4000;
 
+/// How deep workflows run inside of each other; the run's own script is the first level.
+pub(crate) const MAX_LEVELS: u32 = 3;
+
 /// Most warnings that a run keeps.
 pub(crate) const MAX_WARNINGS: usize = 100;
 
@@ -42,8 +45,8 @@ pub(crate) enum Effect<R> {
     Warn(Arc<str>),
     /// Answer a call of the script.
     Answer(R, Result<Reply, WorkflowError>),
-    /// Tell every child to stop.
-    StopChildren,
+    /// Tell the children of a script to stop; all of them for the run's own.
+    StopChildren(ScopeId),
 }
 
 /// What a call of `agent()` gives the script.
@@ -87,6 +90,26 @@ impl ScriptEnd {
     }
 }
 
+/// A script of the run: its own, or that of a workflow inside of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct ScopeId(u32);
+
+impl ScopeId {
+    /// The run's own script.
+    pub(crate) const ROOT: Self = Self(0);
+
+    pub(crate) fn number(self) -> u64 {
+        self.0.into()
+    }
+}
+
+/// What the books know of a script.
+struct Scope {
+    /// 1 for the run's own.
+    level: u32,
+    phase: Option<Arc<str>>,
+}
+
 pub(crate) struct Books<R> {
     run_id: Arc<str>,
     parent: Option<Arc<str>>,
@@ -95,10 +118,13 @@ pub(crate) struct Books<R> {
     calls: BTreeMap<u32, Call<R>>,
     /// The calls among them that wait for a slot.
     queue: VecDeque<u32>,
-    phase: Option<Arc<str>>,
+    /// The scripts that run.
+    scopes: BTreeMap<ScopeId, Scope>,
+    /// Workflows that were run inside of this one.
+    nested: u32,
     accepted: u32,
     /// Why no more children start, once that is so.
-    refusal: Option<String>,
+    refusal: Option<WorkflowError>,
     /// What children have cost, once one has said so.
     usage: Option<Usage>,
     request_bytes: u64,
@@ -123,6 +149,7 @@ enum Terminal {
 }
 
 struct Call<R> {
+    scope: ScopeId,
     /// Who waits for the answer; none once it was given.
     reply: Option<R>,
     label: Arc<str>,
@@ -149,7 +176,8 @@ impl<R> Books<R> {
             limits,
             calls: BTreeMap::new(),
             queue: VecDeque::new(),
-            phase: None,
+            scopes: BTreeMap::from([(ScopeId::ROOT, Scope { level: 1, phase: None })]),
+            nested: 0,
             accepted: 0,
             refusal: None,
             usage: None,
@@ -186,7 +214,7 @@ impl<R> Books<R> {
     pub(crate) fn admit(&mut self, bytes: u64) -> Result<(), WorkflowError> {
         self.check_running()?;
         if let Some(refusal) = &self.refusal {
-            return Err(ErrorCode::AgentStart.error(refusal));
+            return Err(refusal.clone());
         }
         let cap = self.limits.max_total_agents;
         if self.accepted >= cap {
@@ -195,14 +223,18 @@ impl<R> Books<R> {
                  call, or raise maxTotalAgents"
             )));
         }
+        self.count_bytes(bytes)
+    }
+
+    /// Counts what a call sends, even if the call is then refused for what it says: reading that is work too.
+    fn count_bytes(&mut self, bytes: u64) -> Result<(), WorkflowError> {
         let most = self.limits.max_request_bytes;
-        if self.request_bytes + bytes > most {
+        if self.request_bytes.saturating_add(bytes) > most {
             return Err(ErrorCode::OutputLimit.error(format!(
                 "the prompts and options of one run may take {most} bytes together (maxRequestBytes); send less with \
                  each call"
             )));
         }
-        // Counted even if the call is refused for what it says: reading that is work too.
         self.request_bytes += bytes;
         Ok(())
     }
@@ -213,6 +245,7 @@ impl<R> Books<R> {
     /// What the call is refused with; nothing will start.
     pub(crate) fn call(
         &mut self,
+        scope: ScopeId,
         prompt: String,
         options: AgentOptions,
         reply: R,
@@ -232,7 +265,7 @@ impl<R> Books<R> {
             .phase
             .as_deref()
             .map(|phase| cut_to(phase, NAME_CHARS).into())
-            .or_else(|| self.phase.clone());
+            .or_else(|| self.scopes.get(&scope)?.phase.clone());
         self.notes.push(Note::Waiting { seq, phase: phase.clone() });
         let request = AgentRequest {
             run_id: self.run_id.clone(),
@@ -245,7 +278,14 @@ impl<R> Books<R> {
         };
         self.calls.insert(
             seq,
-            Call { reply: Some(reply), label, phase, stage: Stage::Queued(Box::new(request)), usage: None },
+            Call {
+                scope,
+                reply: Some(reply),
+                label,
+                phase,
+                stage: Stage::Queued(Box::new(request)),
+                usage: None,
+            },
         );
         self.queue.push_back(seq);
         Ok(())
@@ -255,14 +295,16 @@ impl<R> Books<R> {
     ///
     /// # Errors
     /// What the call throws.
-    pub(crate) fn phase(&mut self, title: &str) -> Result<(), WorkflowError> {
+    pub(crate) fn phase(&mut self, scope: ScopeId, title: &str) -> Result<(), WorkflowError> {
         self.check_running()?;
         if title.is_empty() {
             return Err(ErrorCode::InvalidArgument.error("phase() takes a title that is not empty"));
         }
         self.narrate(title)?;
         let title: Arc<str> = cut_to(title, NAME_CHARS).into();
-        self.phase = Some(title.clone());
+        if let Some(scope) = self.scopes.get_mut(&scope) {
+            scope.phase = Some(title.clone());
+        }
         self.effects.push_back(Effect::Emit(EventKind::Phase { title }));
         Ok(())
     }
@@ -278,11 +320,27 @@ impl<R> Books<R> {
         Ok(())
     }
 
-    fn check_running(&self) -> Result<(), WorkflowError> {
-        match &self.terminal {
+    /// Output tokens that the children have taken, as far as their provider has told.
+    pub(crate) fn spent(&self) -> u64 {
+        self.usage.unwrap_or_default().output_tokens
+    }
+
+    /// Whether hooks may be called.
+    ///
+    /// # Errors
+    /// What each call throws.
+    pub(crate) fn check_running(&self) -> Result<(), WorkflowError> {
+        match self.terminal {
             None => Ok(()),
-            Some(Terminal::Cancelled(error)) => Err(error.clone()),
-            Some(_) => Err(ErrorCode::Cancelled.error("the run has ended")),
+            Some(_) => Err(self.stop_error()),
+        }
+    }
+
+    /// What is said to a script that is no longer wanted.
+    pub(crate) fn stop_error(&self) -> WorkflowError {
+        match &self.terminal {
+            Some(Terminal::Cancelled(error)) => error.clone(),
+            _ => ErrorCode::Cancelled.error("the run has ended"),
         }
     }
 
@@ -305,21 +363,81 @@ impl<R> Books<R> {
         Ok(())
     }
 
+    // ── The workflows inside of it ──────────────────────────────────────────────────────────────────────
+
+    /// A script calls `workflow()`, with so many bytes.
+    ///
+    /// # Errors
+    /// What the call is refused with.
+    pub(crate) fn open_scope(&mut self, parent: ScopeId, bytes: u64) -> Result<ScopeId, WorkflowError> {
+        self.check_running()?;
+        let (level, phase) = match self.scopes.get(&parent) {
+            Some(scope) => (scope.level + 1, scope.phase.clone()),
+            None => return Err(ErrorCode::Cancelled.error("the workflow has ended")),
+        };
+        if level > MAX_LEVELS {
+            return Err(ErrorCode::InvalidArgument.error(format!(
+                "workflow() cannot be called here: workflows run inside of each other up to {MAX_LEVELS} levels deep; \
+                 call agent() instead"
+            )));
+        }
+        let most = self.limits.max_nested_workflows;
+        if self.nested >= most {
+            return Err(ErrorCode::AgentCap.error(format!(
+                "this run may make {most} workflow() calls (maxNestedWorkflows) and has made them; do more in each call"
+            )));
+        }
+        self.count_bytes(bytes)?;
+        self.nested += 1;
+        let id = ScopeId(self.nested);
+        self.scopes.insert(id, Scope { level, phase });
+        Ok(id)
+    }
+
+    /// How deep a script is inside of others: 1 for the run's own.
+    pub(crate) fn level(&self, scope: ScopeId) -> u32 {
+        self.scopes.get(&scope).map_or(1, |scope| scope.level)
+    }
+
+    /// A workflow has ended, however. Its children that still run are no longer wanted.
+    pub(crate) fn close_scope(&mut self, scope: ScopeId, never_awaited: u32, rejections: Vec<String>) {
+        if self.scopes.remove(&scope).is_none() {
+            return;
+        }
+        self.never_awaited = self.never_awaited.saturating_add(never_awaited);
+        self.warn_of_rejections(rejections);
+        let calls = &mut self.calls;
+        self.queue.retain(|seq| {
+            let ended = calls.get(seq).is_some_and(|call| call.scope == scope);
+            if ended {
+                calls.remove(seq);
+            }
+            !ended
+        });
+        self.effects.push_back(Effect::StopChildren(scope));
+    }
+
+    fn warn_of_rejections(&mut self, rejections: Vec<String>) {
+        for rejection in rejections.into_iter().take(MAX_REJECTIONS) {
+            self.warn(&format!("unhandled rejection: {}", cut(&rejection)));
+        }
+    }
+
+    // ── The end of the script ───────────────────────────────────────────────────────────────────────────
+
     /// The script ended. Children that still run are no longer wanted.
     pub(crate) fn script_ended(&mut self, end: ScriptEnd) {
         if self.script_ended {
             return;
         }
         self.script_ended = true;
-        self.never_awaited = end.never_awaited;
-        match end.never_awaited {
+        self.never_awaited = self.never_awaited.saturating_add(end.never_awaited);
+        match self.never_awaited {
             0 => {}
             1 => self.warn("1 agent() call was never awaited: its answer is lost"),
             n => self.warn(&format!("{n} agent() calls were never awaited: their answers are lost")),
         }
-        for rejection in end.unhandled_rejections.into_iter().take(MAX_REJECTIONS) {
-            self.warn(&format!("unhandled rejection: {}", cut(&rejection)));
-        }
+        self.warn_of_rejections(end.unhandled_rejections);
         if self.terminal.is_none() {
             self.terminal = Some(match end.outcome {
                 Ok(value) => Terminal::Completed(value),
@@ -341,11 +459,11 @@ impl<R> Books<R> {
     }
 
     /// A slot is free: the call to start in it, if any waits.
-    pub(crate) fn start_next(&mut self) -> Option<AgentRequest> {
+    pub(crate) fn start_next(&mut self) -> Option<(ScopeId, AgentRequest)> {
         let seq = self.queue.pop_front()?;
         let call = self.calls.get_mut(&seq)?;
         match std::mem::replace(&mut call.stage, Stage::Starting) {
-            Stage::Queued(request) => Some(*request),
+            Stage::Queued(request) => Some((call.scope, *request)),
             other => {
                 call.stage = other;
                 None
@@ -378,12 +496,17 @@ impl<R> Books<R> {
         let reason = cut(reason);
         let error =
             ErrorCode::AgentStart.error(format!("agent {seq} ({:?}) could not start: {reason}", call.label));
-        if self.terminal.is_none() {
+        if self.is_wanted(&call) {
             self.fail(seq, &call.label, reason);
         }
         if let Some(reply) = call.reply {
             self.effects.push_back(Effect::Answer(reply, Err(error)));
         }
+    }
+
+    /// Whether a call's answer still has somebody to go to.
+    fn is_wanted(&self, call: &Call<R>) -> bool {
+        self.terminal.is_none() && self.scopes.contains_key(&call.scope)
     }
 
     fn fail(&mut self, seq: u32, label: &str, reason: String) {
@@ -398,16 +521,25 @@ impl<R> Books<R> {
         if let Some(call) = self.calls.get_mut(&seq) {
             call.usage = Some(call.usage.unwrap_or_default() + usage);
         }
+        if let Some(total) = self.limits.max_output_tokens
+            && self.spent() >= total
+            && self.refusal.is_none()
+        {
+            let spent = self.spent();
+            self.refuse_all(ErrorCode::AgentCap.error(format!(
+                "the budget of this run is {total} output tokens (maxOutputTokens) and {spent} are spent: no more \
+                 agents start; return what there is"
+            )));
+        }
     }
 
     /// No more children start, for this reason: calls that wait are refused, and so is every call to come.
-    fn refuse_all(&mut self, refusal: String) {
-        let error = ErrorCode::AgentStart.error(&refusal);
+    fn refuse_all(&mut self, refusal: WorkflowError) {
         for seq in std::mem::take(&mut self.queue) {
             let Some(call) = self.calls.remove(&seq) else { continue };
-            self.fail(seq, &call.label, refusal.clone());
+            self.fail(seq, &call.label, refusal.message.clone());
             if let Some(reply) = call.reply {
-                self.effects.push_back(Effect::Answer(reply, Err(error.clone())));
+                self.effects.push_back(Effect::Answer(reply, Err(refusal.clone())));
             }
         }
         self.refusal = Some(refusal);
@@ -417,7 +549,7 @@ impl<R> Books<R> {
     pub(crate) fn child_ended(&mut self, seq: u32, end: ChildEnd) {
         let Some(call) = self.calls.remove(&seq) else { return };
         // What a child does after it was told to stop is stopping, unless it made it.
-        let stopped = self.terminal.is_some() && !matches!(end, ChildEnd::Completed(_));
+        let stopped = !self.is_wanted(&call) && !matches!(end, ChildEnd::Completed(_));
         let mut refusal = None;
         let (outcome, answer) = match end {
             _ if stopped => (AgentOutcome::Cancelled, Ok(Reply::None)),
@@ -434,7 +566,8 @@ impl<R> Books<R> {
                 let reason = cut(reason);
                 if matches!(end, ChildEnd::Fatal(_)) {
                     let reason = cut_to(&reason, NAME_CHARS);
-                    refusal = Some(format!("no more agents start, since agent {seq} found: {reason}"));
+                    let message = format!("no more agents start, since agent {seq} found: {reason}");
+                    refusal = Some(ErrorCode::AgentStart.error(message));
                 }
                 let message =
                     format!("the provider broke while agent {seq} ({:?}) ran: {reason}", call.label);
@@ -489,7 +622,7 @@ impl<R> Books<R> {
         for seq in self.queue.drain(..) {
             self.calls.remove(&seq);
         }
-        self.effects.push_back(Effect::StopChildren);
+        self.effects.push_back(Effect::StopChildren(ScopeId::ROOT));
     }
 
     /// Whether nothing is left to wait for.

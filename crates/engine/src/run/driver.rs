@@ -1,28 +1,28 @@
 //! The task that drives a run: it polls the script, starts children, listens to them and to the caller, tells
 //! the books what happened and carries out what they decide. It decides nothing itself.
 
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use fanfold_types::{ErrorCode, Event, RunResult, WorkflowError};
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt as _, StreamExt as _};
-use serde_json::value::RawValue;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::time::{Sleep, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::books::{Books, Effect, MAX_REJECTIONS, ScriptEnd};
+use super::books::{Books, Effect, ScopeId, ScriptEnd};
 use super::child::{self, Step};
+use super::ending;
 use super::handle::{Canceller, Run};
-use super::link::{Answerer, Link};
+use super::link::{Answerer, Link, Shared};
+use super::nested::{Inside, Nursery};
 use crate::agent_types::AgentTypes;
 use crate::bindings::fanfold::workflow::types as wit;
-use crate::json;
 use crate::limits::Limits;
 use crate::observe::{News, Newsroom, Observer};
 use crate::script::Script;
@@ -34,7 +34,9 @@ pub(crate) struct Plan {
     pub(crate) parent: Option<Arc<str>>,
     pub(crate) script: Script,
     /// Makes the guest that runs the script.
-    pub(crate) guest: Box<dyn FnOnce(wit::Settings, Arc<Link>) -> Guest>,
+    pub(crate) guest: MakeGuest,
+    /// Makes those of the workflows inside of it.
+    pub(crate) nursery: Arc<dyn Nursery>,
     pub(crate) args: Option<String>,
     pub(crate) seed: u64,
     pub(crate) start_time_ms: u64,
@@ -55,22 +57,21 @@ pub(crate) type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
 pub(crate) fn spawn(plan: Plan) -> Run {
     let meta = Arc::new(plan.script.meta.clone());
     let canceller = Canceller::default();
-    let (sender, result) = watch::channel(None);
+    let (told, result) = watch::channel(None);
     let run = Run::new(plan.id.clone(), meta.clone(), canceller.clone(), result, plan.limits.grace());
 
     let (newsroom, telling) = Newsroom::open(plan.observers, meta.clone());
     let books = Books::open(plan.id.clone(), plan.parent, meta, plan.limits.clone());
-    let link = Arc::new(Link::new(books, plan.provider.clone(), plan.agent_types));
-    let settings = wit::Settings {
-        args: plan.args,
-        start_time_ms: plan.start_time_ms,
-        seed: plan.seed,
-        max_items_per_call: plan.limits.max_items_per_call,
-    };
-    let guest = (plan.guest)(settings, link.clone());
+    let start = (plan.start_time_ms, plan.seed);
+    let (sender, called) = mpsc::unbounded_channel();
+    let who = (plan.provider.clone(), plan.agent_types);
+    let shared = Arc::new(Shared::new(books, who, plan.limits.clone(), start, plan.nursery, sender));
+    let settings = shared.settings(&plan.script, plan.args, ScopeId::ROOT);
+    let link = Link::new(shared.clone(), ScopeId::ROOT, plan.script.dialect);
+    let guest = (plan.guest)(settings, Arc::new(link));
     let mut driver = Driver {
         id: plan.id,
-        link,
+        shared,
         script: plan.script,
         provider: plan.provider,
         slots: plan.slots,
@@ -78,7 +79,10 @@ pub(crate) fn spawn(plan: Plan) -> Run {
         newsroom,
         events: 0,
         children: FuturesUnordered::new(),
+        called,
+        inside: FuturesUnordered::new(),
         stop_children: CancellationToken::new(),
+        stop_nested: HashMap::new(),
         limits: plan.limits,
     };
     let cancelled_by = plan.cancelled_by;
@@ -90,7 +94,7 @@ pub(crate) fn spawn(plan: Plan) -> Run {
         let grace = driver.limits.grace();
         let mut result = driver.finish();
         (result.seed, result.start_time_ms) = (plan.seed, plan.start_time_ms);
-        sender.send_replace(Some(Arc::new(result)));
+        told.send_replace(Some(Arc::new(result)));
         if let Some(telling) = telling {
             // The observers have as long as children have to stop; then they go on by themselves.
             let _ = timeout(grace, telling).await;
@@ -101,7 +105,7 @@ pub(crate) fn spawn(plan: Plan) -> Run {
 
 struct Driver {
     id: Arc<str>,
-    link: Arc<Link>,
+    shared: Arc<Shared>,
     script: Script,
     provider: Arc<dyn Subagents>,
     slots: Arc<Semaphore>,
@@ -110,9 +114,17 @@ struct Driver {
     events: u64,
     /// The next step of every child. They run in the run's own task: in order, and dropped with it.
     children: FuturesUnordered<BoxFuture<'static, Step>>,
+    /// Workflows that scripts have called, and those that run.
+    called: mpsc::UnboundedReceiver<Inside>,
+    inside: FuturesUnordered<Inside>,
     stop_children: CancellationToken,
+    /// Stops the children of one workflow inside of this one.
+    stop_nested: HashMap<ScopeId, CancellationToken>,
     limits: Limits,
 }
+
+/// Makes a guest of what it is given.
+pub(crate) type MakeGuest = Box<dyn FnOnce(wit::Settings, Arc<Link>) -> Guest + Send>;
 
 /// The guest at work, to its report or what stopped it. Dropping it ends it.
 pub(crate) type Guest = Pin<Box<dyn Future<Output = Result<wit::Report, WorkflowError>> + Send>>;
@@ -128,7 +140,7 @@ impl Driver {
         canceller: &Canceller,
         cancelled_by: &[(CancellationToken, &'static str)],
     ) {
-        let link = self.link.clone();
+        let run = self.shared.clone();
         let mut guest = Some(guest);
         let mut slot: Option<Slot> = None;
         // When patience ends, once the run is ending.
@@ -140,15 +152,15 @@ impl Driver {
             // Cancelled before the first instruction: the script does not run at all.
             guest = None;
             let reason = canceller.reason();
-            link.books().cancel(&reason);
-            link.books().script_ended(ScriptEnd::stopped(ErrorCode::Cancelled.error(reason)));
+            run.books().cancel(&reason);
+            run.books().script_ended(ScriptEnd::stopped(ErrorCode::Cancelled.error(reason)));
         }
         loop {
             self.carry_out();
-            if link.books().is_done() {
+            if run.books().is_done() {
                 return;
             }
-            if slot.is_none() && link.books().wants_slot() {
+            if slot.is_none() && run.books().wants_slot() {
                 slot = Some(self.next_slot());
             }
             tokio::select! {
@@ -157,12 +169,14 @@ impl Driver {
                     slot = None;
                     self.start_child(permit);
                 }
-                () = link.changed.notified() => {}
+                () = run.changed.notified() => {}
                 () = &mut cancelled, if force.is_none() => {
-                    link.books().cancel(&canceller.reason());
-                    link.stopped.cancel();
+                    run.books().cancel(&canceller.reason());
+                    run.stopped.cancel();
                     force = Some(after(self.limits.grace()));
                 }
+                Some(workflow) = self.called.recv() => self.inside.push(workflow),
+                Some(()) = self.inside.next(), if !self.inside.is_empty() => {}
                 Some(step) = self.children.next(), if !self.children.is_empty() => self.note(step),
                 report = wait(&mut guest) => {
                     guest = None;
@@ -177,7 +191,7 @@ impl Driver {
                         let ms = self.limits.max_duration_ms.unwrap_or_default();
                         let message = format!("the run took longer than {ms} ms (maxDurationMs); do less in one run");
                         let end = ScriptEnd::stopped(ErrorCode::TimeLimit.error(message));
-                        link.books().script_ended(end);
+                        run.books().script_ended(end);
                         force.get_or_insert_with(|| after(self.limits.grace()));
                     }
                 }
@@ -188,16 +202,18 @@ impl Driver {
     /// Something that the host gave, a clock or the drop of a child, panicked in the run's task.
     fn panicked(&self) {
         let error = ErrorCode::Internal.error("the task of the run panicked: a provider or the clock did");
-        self.link.books().script_ended(ScriptEnd::stopped(error));
+        self.shared.books().script_ended(ScriptEnd::stopped(error));
     }
 
     /// Drops the children that did not stop, and closes the books.
     fn finish(mut self) -> RunResult {
         let children = std::mem::take(&mut self.children);
+        self.called.close();
+        let inside = std::mem::take(&mut self.inside);
         // A child that panics when it is dropped is gone all the same; the panic hook has told of it.
-        let _ = catch_unwind(AssertUnwindSafe(|| drop(children)));
-        let mut result = self.link.books().close();
-        result.fuel_used = self.link.fuel_used.load(Ordering::Relaxed);
+        let _ = catch_unwind(AssertUnwindSafe(|| drop((children, inside))));
+        let mut result = self.shared.books().close();
+        result.fuel_used = self.shared.pool.fuel_used();
         self.carry_out();
         result
     }
@@ -205,12 +221,12 @@ impl Driver {
     /// Does what the books have decided.
     fn carry_out(&mut self) {
         loop {
-            let notes = self.link.books().take_notes();
+            let notes = self.shared.books().take_notes();
             for note in notes {
                 self.newsroom.tell(|| News::Note(note));
             }
             // The books are not held while an answer wakes its receiver.
-            let Some(effect) = self.link.books().next_effect() else { return };
+            let Some(effect) = self.shared.books().next_effect() else { return };
             match effect {
                 Effect::Emit(kind) => {
                     self.events += 1;
@@ -221,7 +237,12 @@ impl Driver {
                 }
                 Effect::Warn(warning) => self.newsroom.tell(|| News::Warning(warning)),
                 Effect::Answer(to, answer) => answer_call(to, answer),
-                Effect::StopChildren => self.stop_children.cancel(),
+                Effect::StopChildren(ScopeId::ROOT) => self.stop_children.cancel(),
+                Effect::StopChildren(scope) => {
+                    if let Some(stop) = self.stop_nested.remove(&scope) {
+                        stop.cancel();
+                    }
+                }
             }
         }
     }
@@ -232,23 +253,27 @@ impl Driver {
         Box::pin(async move { slots.acquire_owned().await.ok() })
     }
 
-    fn start_child(&self, permit: Option<OwnedSemaphorePermit>) {
+    fn start_child(&mut self, permit: Option<OwnedSemaphorePermit>) {
         let Some(permit) = permit else { return };
-        let Some(request) = self.link.books().start_next() else { return };
-        let cancel = self.stop_children.child_token();
+        let Some((scope, request)) = self.shared.books().start_next() else { return };
+        let all = &self.stop_children;
+        let cancel = match scope {
+            ScopeId::ROOT => all.child_token(),
+            nested => self.stop_nested.entry(nested).or_insert_with(|| all.child_token()).child_token(),
+        };
         self.children.push(child::start(&*self.provider, request, cancel, permit));
     }
 
     /// Starts what the script called just before it returned and there is room for.
-    fn start_ready(&self) {
-        while self.link.books().wants_slot() {
+    fn start_ready(&mut self) {
+        while self.shared.books().wants_slot() {
             let Ok(permit) = self.slots.clone().try_acquire_owned() else { return };
             self.start_child(Some(permit));
         }
     }
 
     fn note(&self, step: Step) {
-        let mut books = self.link.books();
+        let mut books = self.shared.books();
         match step {
             Step::Started(started) => {
                 books.child_started(started.seq, started.id().to_owned());
@@ -267,56 +292,12 @@ impl Driver {
         }
     }
 
-    fn script_ended(&self, report: Result<wit::Report, WorkflowError>) {
+    fn script_ended(&mut self, report: Result<wit::Report, WorkflowError>) {
         if report.is_ok() {
             self.start_ready();
         }
-        let end = match report {
-            Err(error) => ScriptEnd::stopped(error),
-            Ok(report) => ScriptEnd {
-                outcome: self.outcome(report.outcome),
-                never_awaited: report.never_awaited,
-                unhandled_rejections: report
-                    .unhandled_rejections
-                    .iter()
-                    .take(MAX_REJECTIONS)
-                    .map(|text| self.script.thrown(text).message)
-                    .collect(),
-            },
-        };
-        self.link.books().script_ended(end);
-    }
-
-    /// What the guest says of the script's end, checked: it is not trusted.
-    fn outcome(&self, outcome: Result<String, wit::Failure>) -> Result<Box<RawValue>, WorkflowError> {
-        match outcome {
-            Ok(value) => {
-                let (size, most) = (value.len() as u64, self.limits.max_result_bytes);
-                if size > most {
-                    return Err(ErrorCode::OutputLimit.error(format!(
-                        "the value has {size} bytes as JSON, more than {most} (maxResultBytes); return less, or \
-                         a summary"
-                    )));
-                }
-                if value.bytes().any(|byte| byte < 0x20) {
-                    return Err(
-                        ErrorCode::Internal.error("the sandbox gave a value that it cannot have made")
-                    );
-                }
-                json::read("value", value).map_err(|error| ErrorCode::Internal.error(error.message))
-            }
-            Err(failure) => {
-                // The script's text tells where each frame is, in the author's columns.
-                let mut error = self.script.thrown(&format!("{}\n{}", failure.message, failure.stack));
-                if let Some(code) = failure.code {
-                    error.code = Some(ErrorCode::from_wire(&code).unwrap_or(ErrorCode::Internal));
-                    // Its place is told; the stack is for errors of the script's own.
-                    error.message = failure.message;
-                    error.path = failure.path;
-                }
-                Err(error)
-            }
-        }
+        let end = ending::read(report, &self.script, &self.limits);
+        self.shared.books().script_ended(end);
     }
 }
 

@@ -1,42 +1,56 @@
-//! Between the guest and the driver: what the script asks goes into the books at once, and wakes the driver.
+//! Between the guests and the driver: what a script asks goes into the books at once, and wakes the driver.
 
-use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fanfold_types::{ErrorCode, WorkflowError};
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use super::books::{Books, Reply};
+use super::books::{Books, Reply, ScopeId};
+use super::nested::{Inside, Nursery};
+use super::timers::{ScriptTime, Timers};
 use crate::agent_types::AgentTypes;
+use crate::bindings::fanfold::workflow::types as wit;
+use crate::limits::Limits;
 use crate::options;
+use crate::pool::Pool;
 use crate::schema::Schemas;
+use crate::script::{Dialect, Script};
 use crate::subagents::{Subagents, Support, define, unsupported};
 
 /// Who waits for the answer to a call.
 pub(crate) type Answerer = oneshot::Sender<Result<Reply, WorkflowError>>;
 
-/// Shared by the guest's imports and the driver of one run.
-pub(crate) struct Link {
+/// What the driver and all the guests of one run share.
+pub(crate) struct Shared {
     books: Mutex<Books<Answerer>>,
     provider: Arc<dyn Subagents>,
     /// What the provider claims.
-    support: Support,
+    pub(super) support: Support,
     schemas: Schemas,
     agent_types: Option<Arc<dyn AgentTypes>>,
     /// Tells the driver that the books have changed.
     pub(super) changed: Notify,
-    /// Tells the script's computation that the run is over for it.
+    /// Tells the scripts' computation that the run is over for them.
     pub(crate) stopped: CancellationToken,
-    /// Fuel that the script has used, kept up to date while it runs.
-    pub(crate) fuel_used: AtomicU64,
+    pub(crate) pool: Arc<Pool>,
+    pub(super) limits: Limits,
+    pub(super) time: ScriptTime,
+    pub(super) seed: u64,
+    /// Where the guests of workflows inside of this one come from.
+    pub(super) nursery: Arc<dyn Nursery>,
+    /// Hands them to the driver.
+    pub(super) inside: mpsc::UnboundedSender<Inside>,
 }
 
-impl Link {
+impl Shared {
     pub(super) fn new(
         books: Books<Answerer>,
-        provider: Arc<dyn Subagents>,
-        agent_types: Option<Arc<dyn AgentTypes>>,
+        (provider, agent_types): (Arc<dyn Subagents>, Option<Arc<dyn AgentTypes>>),
+        limits: Limits,
+        (start_time_ms, seed): (u64, u64),
+        nursery: Arc<dyn Nursery>,
+        inside: mpsc::UnboundedSender<Inside>,
     ) -> Self {
         Self {
             books: Mutex::new(books),
@@ -46,7 +60,12 @@ impl Link {
             agent_types,
             changed: Notify::new(),
             stopped: CancellationToken::new(),
-            fuel_used: AtomicU64::new(0),
+            pool: Arc::new(Pool::new(&limits)),
+            limits,
+            time: ScriptTime::new(start_time_ms),
+            seed,
+            nursery,
+            inside,
         }
     }
 
@@ -56,37 +75,118 @@ impl Link {
         self.books.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// What the guest of a script in this scope is given. Every script of a run has chances of its own.
+    pub(super) fn settings(&self, script: &Script, args: Option<String>, scope: ScopeId) -> wit::Settings {
+        wit::Settings {
+            args,
+            dialect: match script.dialect {
+                Dialect::Header => wit::Dialect::Header,
+                Dialect::Body => wit::Dialect::Body,
+            },
+            start_time_ms: self.time.now_ms(),
+            seed: self.seed.wrapping_add(scope.number()),
+            max_items_per_call: self.limits.max_items_per_call,
+            budget_total: self.limits.max_output_tokens,
+        }
+    }
+}
+
+/// One guest's door to its run.
+pub(crate) struct Link {
+    pub(crate) run: Arc<Shared>,
+    pub(super) scope: ScopeId,
+    /// None for scripts that have no timers.
+    timers: Option<Timers>,
+}
+
+impl Link {
+    pub(super) fn new(run: Arc<Shared>, scope: ScopeId, dialect: Dialect) -> Self {
+        let timers = (dialect == Dialect::Header).then(|| Timers::new(run.limits.max_timers));
+        Self { run, scope, timers }
+    }
+
+    /// How deep this guest's script is inside of others: 1 for the run's own.
+    pub(crate) fn level(&self) -> usize {
+        self.run.books().level(self.scope) as usize
+    }
+
+    /// Whether this is the guest of the run's own script.
+    pub(crate) fn is_root(&self) -> bool {
+        self.scope == ScopeId::ROOT
+    }
+
     /// The script called `agent()`.
     pub(crate) async fn agent(&self, prompt: String, options: &str) -> Result<Reply, WorkflowError> {
-        self.books().admit((prompt.len() + options.len()) as u64)?;
-        let mut options = options::parse(options, &self.schemas)?;
-        define(&mut options, self.support, self.agent_types.as_deref())?;
-        let ignored = unsupported(&options, self.support, &*self.provider)?;
+        self.run.books().admit((prompt.len() + options.len()) as u64)?;
+        let (mut options, private) = options::parse(options, &self.run.schemas)?;
+        define(&mut options, self.run.support, self.run.agent_types.as_deref())?;
+        let ignored = unsupported(&options, self.run.support, &*self.run.provider)?;
         let (sender, answer) = oneshot::channel();
         {
-            let mut books = self.books();
-            books.call(prompt, options, sender)?;
+            let mut books = self.run.books();
+            books.call(self.scope, prompt, options, sender)?;
             for hint in ignored {
                 books.warn(&format!(
                     "agent() option {hint:?} is ignored: this run's provider does not honour it"
                 ));
             }
+            for option in private {
+                books.warn(&format!(
+                    "agent() option {option:?} is ignored: names that begin with `_` are the script's own"
+                ));
+            }
         }
-        self.changed.notify_one();
+        self.run.changed.notify_one();
         answer.await.unwrap_or_else(|_| Err(ErrorCode::Cancelled.error("the run has ended")))
     }
 
     /// The script called `phase()`.
     pub(crate) fn phase(&self, title: &str) -> Result<(), WorkflowError> {
-        self.books().phase(title)?;
-        self.changed.notify_one();
+        self.run.books().phase(self.scope, title)?;
+        self.run.changed.notify_one();
         Ok(())
     }
 
     /// The script called `log()`.
     pub(crate) fn log(&self, message: String) -> Result<(), WorkflowError> {
-        self.books().log(message)?;
-        self.changed.notify_one();
+        self.run.books().log(message)?;
+        self.run.changed.notify_one();
         Ok(())
+    }
+
+    /// The script called `budget.spent()`.
+    pub(crate) fn spent(&self) -> u64 {
+        self.run.books().spent()
+    }
+
+    /// The script called `setTimeout()`. None where it cannot have: it has no timers.
+    pub(crate) fn set_timer(&self, delay_ms: u32) -> Option<Result<u32, WorkflowError>> {
+        let timers = self.timers.as_ref()?;
+        Some(self.run.books().check_running().and_then(|()| timers.set(delay_ms, &self.run.time)))
+    }
+
+    /// The script called `clearTimeout()`.
+    pub(crate) fn clear_timer(&self, timer: u32) {
+        if let Some(timers) = &self.timers {
+            timers.clear(timer);
+        }
+    }
+
+    /// The next timer that fires, and the script's time then.
+    ///
+    /// # Errors
+    /// `CANCELLED` when the run is, and none fires any more.
+    pub(crate) async fn next_timer(&self) -> Result<(u32, u64), WorkflowError> {
+        let next = async {
+            match &self.timers {
+                Some(timers) => timers.next(&self.run.time).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = self.run.stopped.cancelled() => Err(self.run.books().stop_error()),
+            fired = next => Ok(fired),
+        }
     }
 }

@@ -1,20 +1,26 @@
 //! A run from its start to its result.
 //!
 //! - [`books`]: the state machine that decides everything
-//! - [`link`]: how the guest reaches it
+//! - [`link`]: how guests reach it; [`timers`]: what they wait for besides
+//! - [`nested`]: the workflows inside of a run
 //! - [`driver`]: the task that carries its decisions out
 //! - [`child`]: the steps of one child
+//! - [`ending`]: what a guest says of its script's end, checked
 //! - [`handle`]: what the host holds of it
 
 mod books;
 mod child;
 mod driver;
+mod ending;
 mod handle;
 mod link;
+mod nested;
+mod timers;
 
-pub(crate) use books::{Reply, default_label};
+pub(crate) use books::{MAX_LEVELS, Reply, default_label};
 #[cfg(fuzzing)]
 pub(crate) use driver::Guest;
-pub(crate) use driver::{Clock, Plan, spawn};
+pub(crate) use driver::{Clock, MakeGuest, Plan, spawn};
 pub use handle::Run;
 pub(crate) use link::Link;
+pub(crate) use nested::Nursery;

@@ -2,7 +2,7 @@
 
 use super::tokens::{Kind, Tokens};
 
-const HOOKS: [&str; 5] = ["agent", "parallel", "pipeline", "phase", "log"];
+const HOOKS: [&str; 6] = ["agent", "workflow", "parallel", "pipeline", "phase", "log"];
 
 /// The hooks that are called by their names, and in how many places.
 pub(super) fn count(body: &str) -> Vec<(&'static str, usize)> {

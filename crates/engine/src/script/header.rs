@@ -8,6 +8,7 @@ use std::ops::Range;
 use fanfold_types::{ErrorCode, Meta, WorkflowError};
 use serde_json::Value;
 
+use super::hint;
 use super::lex::{self, Cursor};
 use super::literal;
 use super::source::{BOM, Source};
@@ -167,7 +168,11 @@ pub(super) fn missing(source: &Source) -> WorkflowError {
     let text = source.text();
     let mut cursor = prologue(text);
     let start = cursor.at;
-    let export = cursor.word() == "export" && cursor.gap().is_ok();
+    let first = cursor.word();
+    if first == "import" && line_that_begins(text, &["export", "const", "meta"]).is_some() {
+        return source.error(ErrorCode::ScriptParse, start, hint::NO_MODULES);
+    }
+    let export = first == "export" && cursor.gap().is_ok();
     if export && cursor.word() == "default" {
         let message = format!(
             "a script has no default export: it is the body of a function, begins with `{EXAMPLE}` and returns its \

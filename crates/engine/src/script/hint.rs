@@ -306,8 +306,9 @@ fn ends_statement(t: &Tokens<'_>, at: usize) -> bool {
     in_statement && ends
 }
 
-const NO_MODULES: &str = "a script is one file and its sandbox has no modules to import; put the code that you need \
-                          into the script itself";
+pub(super) const NO_MODULES: &str = "a script is one file and its sandbox has no modules to import; put the code that \
+                                     you need into the script itself, or have a workflow of its own do the work: \
+                                     workflow({scriptPath})";
 
 const ONE_FILE: &str = "(a script is one file and its sandbox has no modules: put the code that you need into the \
                         script itself)";

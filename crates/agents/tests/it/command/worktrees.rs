@@ -376,7 +376,8 @@ async fn whatever_a_crash_leaves_is_tidied_unless_it_holds_changes() {
 async fn what_is_not_ours_is_not_touched() {
     let repository = Repository::new();
     let agents = repository.agents("touch x").await;
-    run(&agents, isolated(1, "x")).await;
+    let (answer, left) = run(&agents, isolated(1, "x")).await;
+    assert!(answer.is_ok() && left.is_some());
     drop(agents);
     let theirs = repository.worktrees().join("theirs");
     repository.git(&format!("worktree add --quiet -b theirs {}", theirs.display()));

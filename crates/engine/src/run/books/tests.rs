@@ -29,11 +29,11 @@ impl Test {
     /// Calls `agent()`; the prompt's number is the reply's.
     fn call(&mut self, n: u32) -> Result<(), WorkflowError> {
         self.books.admit(10)?;
-        self.books.call(format!("p{n}"), AgentOptions::default(), n)
+        self.books.call(ScopeId::ROOT, format!("p{n}"), AgentOptions::default(), n)
     }
 
     fn start(&mut self) -> Option<u32> {
-        self.books.start_next().map(|request| request.seq)
+        self.books.start_next().map(|(_, request)| request.seq)
     }
 
     fn started(&mut self, seq: u32) {
@@ -57,7 +57,7 @@ impl Test {
                 Effect::Answer(to, answer) => {
                     assert!(self.answers.insert(to, answer).is_none(), "call {to} is answered twice");
                 }
-                Effect::StopChildren => self.stopped = true,
+                Effect::StopChildren(_) => self.stopped = true,
             }
         }
     }
@@ -95,7 +95,7 @@ fn text(text: &str) -> ChildEnd {
 #[test]
 fn a_run_is_told_from_start_to_end() {
     let mut test = Test::new();
-    test.books.phase("one").unwrap();
+    test.books.phase(ScopeId::ROOT, "one").unwrap();
     test.call(1).unwrap();
     assert_eq!(test.start(), Some(1));
     test.started(1);
@@ -116,11 +116,11 @@ fn a_run_is_told_from_start_to_end() {
 fn calls_start_in_order_and_belong_to_the_phase_they_were_made_in() {
     let mut test = Test::new();
     test.call(1).unwrap();
-    test.books.phase("two").unwrap();
+    test.books.phase(ScopeId::ROOT, "two").unwrap();
     test.call(2).unwrap();
     let options =
         AgentOptions { phase: Some("own".into()), label: Some("L".into()), ..AgentOptions::default() };
-    test.books.call("p".into(), options, 3).unwrap();
+    test.books.call(ScopeId::ROOT, "p".into(), options, 3).unwrap();
     for seq in 1..=3 {
         assert_eq!(test.start(), Some(seq));
         test.started(seq);
@@ -150,7 +150,7 @@ fn the_default_label_is_the_first_line_cut_to_48_characters() {
 fn caps_refuse_calls_that_then_never_start() {
     let limits = Limits { max_total_agents: 2, max_request_bytes: 25, ..Limits::default() };
     let mut test = Test::with(limits);
-    let empty = test.books.call(String::new(), AgentOptions::default(), 0).unwrap_err();
+    let empty = test.books.call(ScopeId::ROOT, String::new(), AgentOptions::default(), 0).unwrap_err();
     assert_eq!(empty.code, Some(ErrorCode::InvalidArgument));
     test.call(1).unwrap();
     let error = test.books.admit(16).unwrap_err();
@@ -165,9 +165,9 @@ fn caps_refuse_calls_that_then_never_start() {
 fn narration_is_bounded_in_number_and_size() {
     let mut test =
         Test::with(Limits { max_narration_events: 3, max_narration_bytes: 10, ..Limits::default() });
-    assert_eq!(test.books.phase("").unwrap_err().code, Some(ErrorCode::InvalidArgument));
+    assert_eq!(test.books.phase(ScopeId::ROOT, "").unwrap_err().code, Some(ErrorCode::InvalidArgument));
     test.books.log(String::new()).unwrap();
-    test.books.phase("12345").unwrap();
+    test.books.phase(ScopeId::ROOT, "12345").unwrap();
     assert_eq!(test.books.log("123456".into()).unwrap_err().code, Some(ErrorCode::OutputLimit));
     test.books.log("12345".into()).unwrap();
     assert_eq!(test.books.log(String::new()).unwrap_err().code, Some(ErrorCode::OutputLimit));
@@ -405,7 +405,7 @@ proptest! {
                         accepted.insert(next);
                     }
                 }
-                Action::Phase => drop(test.books.phase("p")),
+                Action::Phase => drop(test.books.phase(ScopeId::ROOT, "p")),
                 Action::Log => drop(test.books.log("l".into())),
                 Action::Slot => drop(test.start()),
                 Action::Started(seq) => test.started(seq),

@@ -1,0 +1,63 @@
+//! How a script ended, from what its guest says of it. The guest is not trusted: all is checked.
+
+use fanfold_types::{ErrorCode, WorkflowError};
+use serde_json::value::RawValue;
+
+use super::books::{MAX_REJECTIONS, ScriptEnd};
+use crate::bindings::fanfold::workflow::types as wit;
+use crate::json;
+use crate::limits::Limits;
+use crate::script::Script;
+
+/// Reads a guest's report, or what stopped it before it could make one.
+pub(super) fn read(
+    report: Result<wit::Report, WorkflowError>,
+    script: &Script,
+    limits: &Limits,
+) -> ScriptEnd {
+    match report {
+        Err(error) => ScriptEnd::stopped(error),
+        Ok(report) => ScriptEnd {
+            outcome: outcome(report.outcome, script, limits),
+            never_awaited: report.never_awaited,
+            unhandled_rejections: report
+                .unhandled_rejections
+                .iter()
+                .take(MAX_REJECTIONS)
+                .map(|text| script.thrown(text).message)
+                .collect(),
+        },
+    }
+}
+
+fn outcome(
+    outcome: Result<String, wit::Failure>,
+    script: &Script,
+    limits: &Limits,
+) -> Result<Box<RawValue>, WorkflowError> {
+    match outcome {
+        Ok(value) => {
+            let (size, most) = (value.len() as u64, limits.max_result_bytes);
+            if size > most {
+                return Err(ErrorCode::OutputLimit.error(format!(
+                    "the value has {size} bytes as JSON, more than {most} (maxResultBytes); return less, or a summary"
+                )));
+            }
+            if value.bytes().any(|byte| byte < 0x20) {
+                return Err(ErrorCode::Internal.error("the sandbox gave a value that it cannot have made"));
+            }
+            json::read("value", value).map_err(|error| ErrorCode::Internal.error(error.message))
+        }
+        Err(failure) => {
+            // The script's text tells where each frame is, in the author's columns.
+            let mut error = script.thrown(&format!("{}\n{}", failure.message, failure.stack));
+            if let Some(code) = failure.code {
+                error.code = Some(ErrorCode::from_wire(&code).unwrap_or(ErrorCode::Internal));
+                // Its place is told; the stack is for errors of the script's own.
+                error.message = failure.message;
+                error.path = failure.path;
+            }
+            Err(error)
+        }
+    }
+}
