@@ -16,7 +16,7 @@ wasmtime::component::bindgen!({
 
 use fanfold::workflow::agent::{Reply, Request};
 use fanfold::workflow::types::Failure;
-use fanfold::workflow::{agent, progress, types};
+use fanfold::workflow::{agent, budget, progress, timers, types, workflows};
 
 struct Host;
 
@@ -28,6 +28,39 @@ impl<T: Send> agent::HostWithStore<T> for HasSelf<Host> {
     async fn run(_host: &Accessor<T, Self>, request: Request) -> Result<Reply, Failure> {
         Ok(Reply::Text(request.prompt.to_uppercase()))
     }
+}
+
+impl workflows::Host for Host {}
+
+impl<T: Send> workflows::HostWithStore<T> for HasSelf<Host> {
+    async fn run(_host: &Accessor<T, Self>, _request: workflows::Request) -> Result<String, Failure> {
+        Err(refusal("this host runs no workflows inside of others"))
+    }
+}
+
+impl budget::Host for Host {
+    fn spent(&mut self) -> u64 {
+        0
+    }
+}
+
+/// Scripts of the dialect `body` have no timers; a host that runs others keeps them here.
+impl timers::Host for Host {
+    fn set(&mut self, _delay_ms: u32) -> Result<u32, Failure> {
+        Err(refusal("this host keeps no timers"))
+    }
+
+    fn clear(&mut self, _timer: u32) {}
+}
+
+impl<T: Send> timers::HostWithStore<T> for HasSelf<Host> {
+    async fn next(_host: &Accessor<T, Self>) -> Result<timers::Fired, Failure> {
+        Err(refusal("this host keeps no timers"))
+    }
+}
+
+fn refusal(message: &str) -> Failure {
+    Failure { code: None, message: message.into(), stack: String::new(), path: None }
 }
 
 impl progress::Host for Host {
@@ -61,7 +94,14 @@ async fn main() -> Result<()> {
         Ok(program) => program,
         Err(error) => return Err(wasmtime::Error::msg(format!("line {}: {}", error.line, error.message))),
     };
-    let settings = Settings { args: None, start_time_ms: 0, seed: 0, max_items_per_call: 4096 };
+    let settings = Settings {
+        args: None,
+        dialect: types::Dialect::Body,
+        start_time_ms: 0,
+        seed: 0,
+        max_items_per_call: 4096,
+        budget_total: None,
+    };
     let report =
         store.run_concurrent(async |accessor| workflow.call_run(accessor, program, settings).await).await??;
     match report.outcome {

@@ -241,6 +241,85 @@ fn after_a_fatal_end_nothing_starts_any_more() {
 }
 
 #[test]
+fn a_used_up_budget_refuses_what_waits_and_what_comes() {
+    let mut test = Test::with(Limits { max_output_tokens: Some(10), ..Limits::default() });
+    for n in 1..=3 {
+        test.call(n).unwrap();
+    }
+    for seq in 1..=2 {
+        test.start();
+        test.started(seq);
+    }
+    test.books.child_used(1, Usage::new(1000, 9));
+    test.books.child_ended(1, text("a"));
+    assert_eq!((test.books.spent(), test.books.wants_slot()), (9, true));
+    test.books.child_used(2, Usage::new(0, 2));
+    test.books.child_ended(2, text("b"));
+    test.carry_out();
+    assert_eq!(test.answers[&2], Ok(Reply::Text("b".into())), "who spent it keeps its answer");
+    let error = test.answers[&3].clone().unwrap_err();
+    assert_eq!(error.code, Some(ErrorCode::AgentCap));
+    assert!(error.message.contains("budget") && error.message.contains("11 are spent"), "{error}");
+    assert_eq!(test.call(4).unwrap_err(), error);
+}
+
+#[test]
+fn a_workflow_inside_has_a_phase_and_children_of_its_own() {
+    let mut test = Test::with(Limits { max_nested_workflows: 3, ..Limits::default() });
+    test.books.phase(ScopeId::ROOT, "outer").unwrap();
+    let inner = test.books.open_scope(ScopeId::ROOT, 10).unwrap();
+    test.books.call(inner, "in".into(), AgentOptions::default(), 1).unwrap();
+    test.books.phase(inner, "inner").unwrap();
+    test.books.call(inner, "in".into(), AgentOptions::default(), 2).unwrap();
+    test.call(3).unwrap();
+    let asked: Vec<_> = (0..2).map(|_| test.books.start_next().unwrap()).collect();
+    let phases: Vec<_> = asked.iter().map(|(scope, request)| (*scope, request.phase.as_deref())).collect();
+    assert_eq!(phases, [(inner, Some("outer")), (inner, Some("inner"))]);
+    test.started(1);
+    // It ends while one of its children runs and the other starts: both are no longer wanted.
+    test.books.close_scope(inner, 1, vec!["x".into()]);
+    test.books.close_scope(inner, 1, Vec::new());
+    test.started(2);
+    test.books.child_ended(1, ChildEnd::Failed("stopped".into()));
+    test.books.child_ended(2, ChildEnd::Cancelled);
+    assert_eq!(test.start(), Some(3), "the others go on");
+    test.started(3);
+    test.books.child_ended(3, text("c"));
+    test.returns("1");
+    let result = test.close();
+    assert_eq!((result.failures.len(), result.never_awaited, result.agents_started), (0, 1, 3));
+    assert_eq!(
+        test.story(),
+        [
+            "start",
+            "phase outer",
+            "phase inner",
+            "+1",
+            "+2",
+            "-1 cancelled",
+            "-2 cancelled",
+            "+3",
+            "-3 completed",
+            "end completed"
+        ]
+    );
+}
+
+#[test]
+fn workflows_inside_have_an_end_in_depth_and_number() {
+    let mut test = Test::with(Limits { max_nested_workflows: 3, ..Limits::default() });
+    let second = test.books.open_scope(ScopeId::ROOT, 0).unwrap();
+    let third = test.books.open_scope(second, 0).unwrap();
+    assert_eq!(test.books.open_scope(third, 0).unwrap_err().code, Some(ErrorCode::InvalidArgument));
+    test.books.close_scope(second, 0, Vec::new());
+    assert_eq!(test.books.open_scope(second, 0).unwrap_err().code, Some(ErrorCode::Cancelled));
+    test.books.open_scope(ScopeId::ROOT, 0).unwrap();
+    assert_eq!(test.books.open_scope(ScopeId::ROOT, 0).unwrap_err().code, Some(ErrorCode::AgentCap));
+    test.books.cancel("stop");
+    assert_eq!(test.books.open_scope(ScopeId::ROOT, 0).unwrap_err().code, Some(ErrorCode::Cancelled));
+}
+
+#[test]
 fn what_children_cost_is_told_with_their_ends_and_together() {
     let mut test = Test::new();
     for n in 1..=4 {
