@@ -3,6 +3,7 @@
 mod component;
 mod conformance;
 mod forgery;
+mod fuel;
 mod hostile;
 mod messages;
 mod support;
