@@ -112,7 +112,7 @@
   // null, unless it is a WorkflowError: that rejects the whole.
   const gather = (count, work) =>
     new NativePromise((resolve, reject) => {
-      const results = [];
+      const results = host.nulls(count);
       let left = count;
       const done = (i, value) => {
         results[i] = value;
@@ -126,7 +126,6 @@
           else done(i, null);
         }
       };
-      for (let i = 0; i < count; i++) put(results, i, null);
       if (count === 0) resolve(results);
       for (let i = 0; i < count; i++) one(i);
     });
@@ -145,8 +144,8 @@
           `${hook}() takes at most ${maxItems} items (maxItemsPerCall), got ${length}; pass them in several calls`,
       });
     }
-    const list = [];
-    for (let i = 0; i < length; i++) put(list, i, array[i]);
+    const list = host.nulls(length);
+    for (let i = 0; i < length; i++) list[i] = array[i];
     return list;
   };
   const functions = (hook, what, list) => {
@@ -166,9 +165,21 @@
     throw misuse(`${what} must be plain data: ${path === "" ? "they" : path} ${message}`, path);
   };
 
+  // Writing down the whole stack would cost more than the rest of a call. Its author is in the first frame above
+  // agent(), or in the second if a native function made the call.
+  const noFrames = [0];
+  const twoFrames = [2];
+  const { get: getLimit, set: setLimit } = Object.getOwnPropertyDescriptor(NativeError, "stackTraceLimit");
+  const { captureStackTrace } = NativeError;
+
   const agent = (prompt, options) => {
     // Made here so that it knows the author's line, and filled in if the call fails.
+    const limit = [apply(getLimit, NativeError, [])];
+    apply(setLimit, NativeError, noFrames);
     const error = new NativeError();
+    apply(setLimit, NativeError, twoFrames);
+    apply(captureStackTrace, NativeError, [error, agent]);
+    apply(setLimit, NativeError, limit);
     const promise = new NativePromise((resolve, reject) => {
       if (typeof prompt !== "string") {
         throw misuse(`agent() takes a prompt string first, got ${kind(prompt)}`);

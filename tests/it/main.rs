@@ -5,6 +5,7 @@ mod component;
 mod conformance;
 mod corpus;
 mod forgery;
+mod fuel;
 mod hostile;
 mod messages;
 mod notes;

@@ -2,7 +2,7 @@
 
 use rquickjs::context::EvalOptions;
 use rquickjs::function::Opt;
-use rquickjs::{Coerced, Context, Ctx, Function, Object, Persistent, Result, Value};
+use rquickjs::{Coerced, Context, Ctx, Function, Object, Persistent, Result, Value, qjs};
 
 use crate::fanfold::workflow::agent::{self, Reply};
 use crate::fanfold::workflow::types::{Dialect, Failure, Settings};
@@ -48,6 +48,7 @@ impl Hooks {
         host.set("isError", Function::new(ctx.clone(), |value: Value<'_>| value.is_error())?)?;
         host.set("isPromise", Function::new(ctx.clone(), |value: Value<'_>| value.is_promise())?)?;
         host.set("json", Function::new(ctx.clone(), plain_json)?)?;
+        host.set("nulls", Function::new(ctx.clone(), nulls)?)?;
         host.set("workflow", Function::new(ctx.clone(), call_workflow)?)?;
         host.set("spent", Function::new(ctx.clone(), || budget::spent() as f64)?)?;
         host.set("returned", Function::new(ctx.clone(), returned)?)?;
@@ -186,6 +187,21 @@ fn told<'js>(ctx: &Ctx<'js>, answer: core::result::Result<(), Failure>) -> Resul
     match answer {
         Ok(()) => Ok(Value::new_undefined(ctx.clone())),
         Err(failure) => Ok(failure_object(ctx, failure)?.into_value()),
+    }
+}
+
+/// `host.nulls(length)`: an array of so many nulls. Its elements are its own: whatever a script has put on the
+/// prototype of every array, assigning to one calls nothing.
+fn nulls<'js>(ctx: Ctx<'js>, length: f64) -> Result<Value<'js>> {
+    // As many elements as a loop from 0 to below the length sees.
+    let nulls = vec![qjs::JS_NULL; length.ceil() as usize];
+    // SAFETY: the context is alive, and there are as many values as said, none of which is counted.
+    unsafe {
+        let array = qjs::JS_NewArrayFrom(ctx.as_raw().as_ptr(), nulls.len() as i32, nulls.as_ptr());
+        if qjs::JS_IsException(array) {
+            return Err(rquickjs::Error::Exception);
+        }
+        Ok(Value::from_raw(ctx, array))
     }
 }
 

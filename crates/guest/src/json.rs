@@ -12,6 +12,19 @@ use crate::text;
 /// (serde_json: 127), so that whatever leaves the sandbox can be read.
 pub(crate) const MAX_DEPTH: usize = 100;
 
+/// Bytes that a JSON string has to escape.
+const ESCAPED: [bool; 256] = {
+    let mut escaped = [false; 256];
+    let mut byte = 0;
+    while byte < 0x20 {
+        escaped[byte] = true;
+        byte += 1;
+    }
+    escaped[b'"' as usize] = true;
+    escaped[b'\\' as usize] = true;
+    escaped
+};
+
 /// Why a value is not plain data.
 pub(crate) struct NotJson {
     /// Where, such as `findings[2].title`; empty for the value itself.
@@ -105,28 +118,26 @@ impl<'js> Writer<'_, 'js> {
 
     fn quoted(&mut self, text: &str) {
         self.json.push('"');
-        let mut plain_from = 0;
-        for (i, byte) in text.bytes().enumerate() {
-            let escape = match byte {
-                b'"' => "\\\"",
-                b'\\' => "\\\\",
-                b'\n' => "\\n",
-                b'\r' => "\\r",
-                b'\t' => "\\t",
-                0x08 => "\\b",
-                0x0c => "\\f",
-                0..0x20 => "",
-                _ => continue,
-            };
-            self.json.push_str(&text[plain_from..i]);
-            plain_from = i + 1;
-            if escape.is_empty() {
-                let _ = write!(self.json, "\\u{byte:04x}");
-            } else {
-                self.json.push_str(escape);
+        let mut rest = text;
+        while let Some(at) = rest.bytes().position(|byte| ESCAPED[byte as usize]) {
+            let (plain, escaped) = rest.split_at(at);
+            self.json.push_str(plain);
+            // What is escaped is ASCII.
+            match escaped.as_bytes()[0] {
+                b'"' => self.json.push_str("\\\""),
+                b'\\' => self.json.push_str("\\\\"),
+                b'\n' => self.json.push_str("\\n"),
+                b'\r' => self.json.push_str("\\r"),
+                b'\t' => self.json.push_str("\\t"),
+                0x08 => self.json.push_str("\\b"),
+                0x0c => self.json.push_str("\\f"),
+                byte => {
+                    let _ = write!(self.json, "\\u{byte:04x}");
+                }
             }
+            rest = &escaped[1..];
         }
-        self.json.push_str(&text[plain_from..]);
+        self.json.push_str(rest);
         self.json.push('"');
     }
 

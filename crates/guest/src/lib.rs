@@ -12,11 +12,13 @@
 //! - `task`: one run from its start to its report
 //! - `json`: JavaScript values as strict JSON
 //! - `text`: JavaScript strings as well-formed UTF-8
+//! - `memory`: an allocator for small pieces that live for one run
 //! - `clock`: the time that moves with the timers alone, and seeded randomness
 
 mod clock;
 mod hooks;
 mod json;
+mod memory;
 mod script;
 mod task;
 mod text;
@@ -30,6 +32,10 @@ use javy::{Config, Runtime};
 wit_bindgen::generate!({ world: "workflow", path: "../../wit" });
 
 use hooks::Hooks;
+use memory::Memory;
+
+#[global_allocator]
+static MEMORY: Memory = Memory::new();
 
 /// QuickJS looks for garbage once this many bytes have been allocated, and later whenever the heap has grown by
 /// half.
@@ -63,6 +69,7 @@ impl Sandbox {
 #[unsafe(export_name = "wizer-initialize")]
 pub extern "C" fn initialize() {
     with_sandbox(|sandbox| sandbox.runtime.context().with(|ctx| ctx.run_gc()));
+    MEMORY.begin_anew();
 }
 
 struct Component;
