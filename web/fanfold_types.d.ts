@@ -55,6 +55,44 @@ export interface AgentFailure {
 }
 
 /**
+ * A git worktree in which a child worked alone (`isolation: "worktree"`), with what it changed.
+ */
+export interface Worktree {
+    /**
+     * The number of the child's `agent()` call.
+     */
+    seq: number;
+    /**
+     * The child's label.
+     */
+    label: string;
+    /**
+     * The worktree's folder.
+     */
+    path: string;
+    /**
+     * The branch that is checked out in it, or the one it was made with.
+     */
+    branch: string;
+    /**
+     * The commit that it was made from.
+     */
+    base: string;
+    /**
+     * The commits that were added to it, the oldest first; the last 100 of them.
+     */
+    commits: string[];
+    /**
+     * Whether it holds changes that are not committed.
+     */
+    uncommitted: boolean;
+    /**
+     * Why it could not be told what changed; it was kept for that.
+     */
+    problem?: string;
+}
+
+/**
  * A line that the script logged.
  */
 export interface LogView {
@@ -272,6 +310,10 @@ export interface ResultLine {
      */
     failures?: AgentFailure[];
     /**
+     * The worktrees that children left behind.
+     */
+    worktrees?: Worktree[];
+    /**
      * `agent()` calls whose answers were lost.
      */
     neverAwaited?: number;
@@ -470,7 +512,7 @@ export interface ViewChanges {
  */
 export interface WorkflowError {
     /**
-     * The stable code. `None` for an error that the script itself threw.
+     * The stable code; none for an error that the script itself threw.
      */
     code?: ErrorCode;
     /**
@@ -599,4 +641,4 @@ export function initSync(module: { module: SyncInitInput } | SyncInitInput): Ini
  *
  * @returns {Promise<InitOutput>}
  */
-export default function __wbg_init (module_or_path?: { module_or_path: InitInput | Promise<InitInput> } | InitInput | Promise<InitInput>): Promise<InitOutput>;
+export default function __wbg_init (module_or_path: { module_or_path: InitInput | Promise<InitInput> } | InitInput | Promise<InitInput>): Promise<InitOutput>;
