@@ -151,6 +151,8 @@ impl<R: AsyncRead + Unpin> AsyncRead for Ear<R> {
             None => self.line.saturating_add(new.len()),
         };
         if self.line > self.most {
+            // An error comes without bytes.
+            buffer.set_filled(before);
             return Poll::Ready(Err(io::Error::other("a message is too long")));
         }
         Poll::Ready(Ok(()))
