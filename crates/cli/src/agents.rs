@@ -13,7 +13,6 @@ use serde::de::{IntoDeserializer as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::args::{Agents, SettingsArgs};
-use crate::display;
 use crate::settings::Settings;
 
 /// `agents` in a settings file: a name, or a table with the providers' settings.
@@ -129,7 +128,7 @@ pub(crate) struct CommandLine {
     line: String,
     env: Vec<String>,
     /// The option or key, for errors.
-    origin: &'static str,
+    origin: String,
     /// The folder of the settings file, from which a relative path of the program goes.
     folder: Option<PathBuf>,
 }
@@ -158,11 +157,12 @@ impl AgentSettings {
         });
         let written = |line: Option<String>, env, key| match (option, line) {
             (Some(line), _) => {
-                Some(CommandLine { line: line.clone(), env, origin: "--agent-command", folder: None })
+                Some(CommandLine { line: line.clone(), env, origin: "--agent-command".into(), folder: None })
             }
             (None, Some(line)) => {
                 let folder = path.and_then(Path::parent).map(Path::to_path_buf);
-                Some(CommandLine { line, env, origin: key, folder })
+                let file = path.unwrap_or(Path::new("fanfold.toml")).display();
+                Some(CommandLine { line, env, origin: format!("{file}: {key}"), folder })
             }
             (None, None) => None,
         };
@@ -207,14 +207,7 @@ impl AgentSettings {
         let model =
             settings.model.as_deref().map(|model| settings.models.get(model).map_or(model, String::as_str));
         let agents: Box<dyn Subagents> = match self {
-            Self::Scripted { by_default } => {
-                if *by_default {
-                    display::notice(
-                        "no agents are set, so answers are canned; see --agents and --agent-command",
-                    );
-                }
-                Box::new(Scripted::new())
-            }
+            Self::Scripted { .. } => Box::new(Scripted::new()),
             Self::Sampling => {
                 bail!(
                     "--agents sampling is for `fanfold mcp`: only there is a client whose model could be asked"
@@ -269,7 +262,7 @@ impl HttpSettings {
 
 impl CommandLine {
     fn make(&self) -> Result<Command> {
-        let mut command = Command::parse(&self.line).context(self.origin)?;
+        let mut command = Command::parse(&self.line).with_context(|| self.origin.clone())?;
         if let Some(folder) = &self.folder {
             command = command.relative_to(folder);
         }

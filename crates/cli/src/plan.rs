@@ -39,8 +39,16 @@ pub(crate) async fn plan(args: &PlanArgs) -> Result<ExitCode> {
     let workflows = Workflows::read(&here);
     let source = input::source(&args.script.script, &workflows)?;
     let agents = AgentFiles::read(&here);
-    // Of the real one only the defaults count: it may want a key that nobody has yet.
-    let provider = WithDefaults::of(Box::new(DryRun::new()), &settings, None)?;
+    let provider = match WithDefaults::new(&settings, None).await {
+        Ok(provider) => provider,
+        // It may want a key that nobody has yet.
+        Err(error) => {
+            display::notice(&format!(
+                "what the agents would refuse is not told, since they cannot be made: {error:#}"
+            ));
+            WithDefaults::of(Box::new(DryRun::new()), &settings, None)?
+        }
+    };
 
     let mut configured = settings.limits.clone();
     // Of a time that does not pass.

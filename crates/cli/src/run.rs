@@ -9,6 +9,7 @@ use anyhow::{Context as _, Result};
 use fanfold::{CancellationToken, Engine, RunResult, StartRequest, StopReason, WorkflowError, text};
 
 use crate::agent_types::AgentFiles;
+use crate::agents::AgentSettings;
 use crate::args::{RunArgs, ScriptArgs};
 use crate::input::Source;
 use crate::provider::{Requests, WithDefaults};
@@ -23,6 +24,9 @@ pub(crate) async fn run(args: &RunArgs) -> Result<ExitCode> {
     let settings = Settings::read(&args.settings)?;
     let workflows = Workflows::read(&here);
     let source = input::source(&args.script.script, &workflows)?;
+    if let AgentSettings::Scripted { by_default: true } = settings.agents {
+        display::notice("no agents are set, so answers are canned; see --agents and --agent-command");
+    }
     let requests = args.with_requests.then(Arc::<Requests>::default);
     let provider = WithDefaults::new(&settings, requests.clone()).await?;
     let builder = Engine::builder()
