@@ -9,8 +9,8 @@ const TOLERANCE_PERCENT: u64 = 3;
 
 /// Scripts and the fuel that they use.
 const FIGURES: &[(&str, u64, &str)] = &[
-    ("nothing", 46_721, "return 1"),
-    ("one agent", 117_204, "return await agent('x')"),
+    ("nothing", 102_697, "return 1"),
+    ("one agent", 172_673, "return await agent('x')"),
     ("1,000 agents in sequence", 55_692_493, "for (let i = 0; i < 1000; i++) await agent('x')"),
     (
         "1,000 agents in parallel",

@@ -9,5 +9,6 @@ mod fuel;
 mod hostile;
 mod messages;
 mod notes;
+mod pool;
 mod support;
 mod tool;

@@ -16,7 +16,7 @@ use serde::Deserialize;
     after_help = "\
 Exit status: 0 completed, 1 failed, 2 could not start, 130 cancelled.
 
-Settings are read from the nearest fanfold.toml; options win over it."
+Settings are read from the nearest fanfold.toml up to the repository's root; options win over it."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]

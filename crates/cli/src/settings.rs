@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::agents::{self, AgentSettings, AgentsTable};
 use crate::args::SettingsArgs;
-use crate::input;
+use crate::{input, places};
 
 const FILE_NAME: &str = "fanfold.toml";
 
@@ -75,10 +75,13 @@ impl Settings {
     }
 }
 
-/// The settings file of this folder or the nearest one above it.
+/// The settings file of this folder or the nearest one above it, up to the repository's root. What lies above that, or
+/// above here outside of a repository, may be somebody else's, and settings name programs to run.
 fn nearest() -> Option<PathBuf> {
     let here = env::current_dir().ok()?;
-    here.ancestors().map(|folder| folder.join(FILE_NAME)).find(|path| path.is_file())
+    let root = places::root(&here);
+    let within = here.ancestors().take_while(|folder| folder.starts_with(root));
+    within.map(|folder| folder.join(FILE_NAME)).find(|path| path.is_file())
 }
 
 fn read(path: &Path) -> Result<File> {

@@ -51,6 +51,10 @@ macro_rules! delegate {
             fn warning(&self, meta: &Meta, warning: &str) {
                 (**self).warning(meta, warning);
             }
+
+            fn note(&self, meta: &Meta, note: &Note) {
+                (**self).note(meta, note);
+            }
         }
     )*};
 }

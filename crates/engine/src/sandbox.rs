@@ -79,7 +79,11 @@ impl Sandboxes {
         limits: &Limits,
         link: Arc<Link>,
     ) -> Result<Report, WorkflowError> {
-        let _slot = self.sandboxes.for_running(link.level()).await;
+        let _slot = tokio::select! {
+            biased;
+            () = link.run.stopped.cancelled() => return Err(link.run.books().stop_error()),
+            slot = self.sandboxes.for_running(link.level()) => slot,
+        };
         let _ticking = self.ticker.keep_ticking();
         let (mut store, workflow) = self.instantiate(limits, link.run.pool.clone(), Some(link)).await?;
         let report = store
@@ -243,8 +247,9 @@ fn lock(resumed: &Mutex<Instant>) -> MutexGuard<'_, Instant> {
 impl ResourceLimiter for Host {
     fn memory_growing(&mut self, now: usize, desired: usize, _max: Option<usize>) -> wasmtime::Result<bool> {
         let (now, desired) = (now as u64, desired as u64);
-        // An empty sandbox is hardly more than a promise of memory: those inside of a run have it for nothing.
-        let is_given = now == 0 && desired <= self.max_memory && !self.is_root();
+        // An empty sandbox is hardly more than a promise of memory: those that compile or run inside of a run have
+        // it for nothing.
+        let is_given = now == 0 && desired <= self.max_memory && !self.is_of_the_runs_script();
         let more = desired.saturating_sub(now);
         if is_given {
             return Ok(true);
@@ -372,9 +377,9 @@ impl<T: Send> timers::HostWithStore<T> for Host {
 }
 
 impl Host {
-    /// Whether this is the sandbox of the run's own script, or of no run.
-    fn is_root(&self) -> bool {
-        self.link.as_ref().is_none_or(|link| link.is_root())
+    /// Whether the run's own script runs in this sandbox. One that compiles has no link.
+    fn is_of_the_runs_script(&self) -> bool {
+        self.link.as_ref().is_some_and(|link| link.is_root())
     }
 
     fn resumed(&self) -> MutexGuard<'_, Instant> {

@@ -37,6 +37,7 @@ pub(super) fn rows() -> Vec<Row> {
         nested("workflows that never end are counted, too", "for (let i = 0; i < 1e4; i++) workflow(inner('await new Promise(() => {})')).catch(() => {}); await workflow(inner('return 1'))")
             .limit("maxNestedWorkflows", 5)
             .fails(AgentCap),
+        nested("an empty sandbox costs nothing", "return await workflow(inner('return 1'))").limit("maxMemoryBytes", 16 << 20).gives(json!(1)),
         nested("a spinning one", "await workflow(inner('while (true) {}'))").fails(TimeLimit),
         nested("fuel is shared", "for (;;) await workflow(inner('for (let i = 0; i < 1e6; i++);'))").limit("maxFuel", 400_000_000).limit("maxNestedWorkflows", 10_000).fails(CpuLimit),
         nested("memory is shared", "

@@ -89,7 +89,7 @@ fn the_first_workflow_of_a_name_is_run_and_the_others_are_said() {
 #[test]
 fn a_script_runs_saved_workflows_and_scripts_of_its_project_and_nothing_else() {
     let calls = "const tries = [];
-        for (const target of ['sweep', {scriptPath: 'part.js'}, 'none', {scriptPath: '../../secret.js'}, {scriptPath: '../notes.txt'}])
+        for (const target of ['sweep', {scriptPath: 'part.js'}, 'none', {scriptPath: '../../secret.js'}, {scriptPath: '../notes.txt'}, {scriptPath: '/etc/hostname'}, {scriptPath: '../../nowhere.js'}])
             tries.push(await workflow(target).catch((error) => error.message));
         return tries";
     let outer = format!("export const meta = {{name: 'outer', description: 'd'}}\n{calls}");
@@ -105,7 +105,7 @@ fn a_script_runs_saved_workflows_and_scripts_of_its_project_and_nothing_else() {
         serde_json::from_str(stdout(&output)).unwrap_or_else(|_| panic!("{}", stderr(&output)));
     assert_eq!(tries[..2], ["first", "second"]);
     assert!(tries[2].contains("no saved workflow \"none\" (there are: sweep)"), "{tries:?}");
-    assert!(tries[3..].iter().all(|told| told.contains("is no .js file in")), "{tries:?}");
+    assert!(tries[3..].iter().all(|told| told.contains("is no .js file of this project")), "{tries:?}");
 }
 
 #[test]

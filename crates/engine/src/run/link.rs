@@ -71,7 +71,7 @@ impl Shared {
 
     /// The books. Nothing is held across an await, and nobody panics while holding them; if somebody did, the
     /// books are still the best there are.
-    pub(super) fn books(&self) -> MutexGuard<'_, Books<Answerer>> {
+    pub(crate) fn books(&self) -> MutexGuard<'_, Books<Answerer>> {
         self.books.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
