@@ -6,4 +6,5 @@ mod forgery;
 mod fuel;
 mod hostile;
 mod messages;
+mod pool;
 mod support;
