@@ -1,47 +1,63 @@
-//! Sandboxes from a pool: who waits for one, and how long.
+//! Sandboxes from a pool.
 
-use fanfold::{Engine, Limits, StopReason};
+use fanfold::{Engine, EngineBuilder, ErrorCode, StopReason};
 use fanfold_agents::Scripted;
 
 use crate::support;
 
-fn engine(sandboxes: u32) -> Engine {
-    let mut limits = Limits::default();
-    limits.max_concurrent_agents = 16;
+fn pooled(sandboxes: u32) -> EngineBuilder {
     Engine::builder()
         .provider("spawn", Scripted::new())
-        .limits(limits)
+        .limits(support::limits(serde_json::json!({"maxConcurrentAgents": 16})))
+        .cache_directory(concat!(env!("CARGO_TARGET_TMPDIR"), "/fanfold-cache"))
         .pool(sandboxes)
-        .build()
-        .expect("an engine")
 }
 
 #[tokio::test]
-async fn runs_wait_for_a_sandbox_and_can_be_cancelled_meanwhile() {
-    let engine = engine(1);
-    let start = async |script: &str| engine.start(support::request(script)).await.expect("the script starts");
-    let first = start("return await agent('hang:')").await;
-    let (second, third) = (start("return 2").await, start("return 3").await);
-    second.cancel("enough");
-    // While the first one has the only sandbox.
-    assert_eq!(second.result().await.stop_reason, StopReason::Cancelled);
+async fn a_run_that_finds_the_pool_empty_waits_for_its_turn() {
+    let engine = pooled(1).build().expect("the engine builds");
+    let first = engine.start(support::request("return await agent('hang:')")).await.expect("it starts");
+    // Starting and checking need no sandbox of those that run.
+    let second = engine.start(support::request("return 2")).await.expect("it starts");
+    let third = engine.start(support::request("return 3")).await.expect("it starts");
+    third.cancel("it waited long enough");
+    assert_eq!(third.result().await.stop_reason, StopReason::Cancelled);
     first.cancel("enough");
     assert_eq!(first.result().await.stop_reason, StopReason::Cancelled);
-    assert_eq!(third.result().await.value.get(), "3");
+    assert_eq!(second.result().await.value.get(), "2");
 }
 
 #[tokio::test]
 async fn a_workflow_inside_does_not_wait_for_the_one_that_waits_for_it() {
-    let engine = engine(1);
+    let engine = pooled(1).build().expect("the engine builds");
     let inner = "export const meta = {name: 'i', description: 'd'}\nreturn await agent('x')";
     let script = "return await parallel([() => workflow({script: args}), () => workflow({script: args})])";
     let request = support::request(script).args(inner.into());
-    let run = engine.start(request).await.expect("the script starts");
-    assert_eq!(run.result().await.value.get(), r#"["echo:x","echo:x"]"#);
+    let (result, _) = support::run(&engine, request).await.expect("it starts");
+    assert_eq!(result.value.get(), r#"["echo:x","echo:x"]"#, "{:?}", result.error);
+}
+
+#[tokio::test]
+async fn a_sandbox_of_the_pool_remembers_nothing() {
+    let engine = pooled(1).build().expect("the engine builds");
+    let script = "const before = [globalThis.left, Object.prototype.left];
+                  Object.prototype.left = 'something'; globalThis.left = new Array(1e5).fill('x');
+                  return before.every((value) => value === undefined)";
+    for _ in 0..5 {
+        let (result, _) = support::run(&engine, support::request(script)).await.expect("it starts");
+        assert_eq!(result.value.get(), "true", "{:?}", result.error);
+    }
 }
 
 #[test]
-fn a_pool_of_nothing_is_refused() {
-    let error = Engine::builder().provider("spawn", Scripted::new()).pool(0).build().expect_err("no pool");
-    assert_eq!(error.path.as_deref(), Some("pool"));
+fn a_pool_that_cannot_be_is_refused() {
+    // The other one would take more addresses than a processor has.
+    for sandboxes in [0, u32::MAX / 8] {
+        let error = pooled(sandboxes).build().expect_err("there is no such pool");
+        assert_eq!(
+            (error.code, error.path.as_deref()),
+            (Some(ErrorCode::InvalidArgument), Some("pool")),
+            "{error}"
+        );
+    }
 }

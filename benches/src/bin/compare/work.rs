@@ -92,7 +92,8 @@ pub(super) const WORKS: &[Work] = &[
     },
     Work {
         name: "cancelling a run that spins",
-        script: "agent('hang'); for (;;) {}",
+        // The second agent lets engines that hand calls on when the script awaits hand on the first.
+        script: "agent('hang'); await agent('x'); for (;;) {}",
         measure: Measure::Cancel { spinning: true },
         count: 1,
     },
