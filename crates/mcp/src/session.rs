@@ -314,10 +314,10 @@ impl ServerHandler for Session {
         })?;
         let arguments = Value::Object(arguments.unwrap_or_default());
         let round = Round::read(request_state.as_deref());
-        if let (Some(run_id), Some(answers)) = (&round.run_id, input_responses) {
-            if let Some(line) = self.shared.lines.get(run_id) {
-                take_answers(&line, answers);
-            }
+        if let (Some(run_id), Some(answers)) = (&round.run_id, input_responses)
+            && let Some(line) = self.shared.lines.get(run_id)
+        {
+            take_answers(&line, answers);
         }
         let called = match kind {
             ToolKind::Workflow => self.workflow(round, &arguments, &context).await,

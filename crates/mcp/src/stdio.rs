@@ -68,10 +68,10 @@ impl<R: AsyncRead + Unpin> AsyncRead for Watched<R> {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.reader).poll_read(context, buffer);
-        if let Poll::Ready(result) = &read {
-            if result.is_err() || (buffer.filled().len() == before && buffer.remaining() > 0) {
-                self.closed.cancel();
-            }
+        if let Poll::Ready(result) = &read
+            && (result.is_err() || (buffer.filled().len() == before && buffer.remaining() > 0))
+        {
+            self.closed.cancel();
         }
         read
     }
