@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use fanfold::{CancellationToken, Engine};
+use fanfold::CancellationToken;
 use fanfold_agents::Scripted;
 use fanfold_mcp::{Agents, HttpOptions, Sampling, Server, ServerOptions, http_url};
 use fanfold_tool::ToolConfig;
@@ -19,6 +19,7 @@ use crate::args::{HttpArgs, McpArgs, Transport};
 use crate::provider::WithDefaults;
 use crate::settings::Settings;
 use crate::signals::Interrupts;
+use crate::workflows::Workflows;
 use crate::{display, engine, status};
 
 /// What is told of canned answers, since a model that takes them for real ones would pass them on.
@@ -75,11 +76,9 @@ async fn server(args: &McpArgs) -> Result<Server> {
         }
         _ => (WithDefaults::new(&settings, None).await?, Agents::Engine),
     };
-    let builder = Engine::builder()
+    let builder = engine::builder(AgentFiles::read(&here), Workflows::read(&here), settings.limits.clone())
         .provider("spawn", spawn)
-        .provider(Sampling::NAME, sampling)
-        .agent_types(AgentFiles::read(&here))
-        .limits(settings.limits.clone());
+        .provider(Sampling::NAME, sampling);
     let engine = engine::make(builder).await?;
     let mut config = ToolConfig::default();
     if let Some(max_result_chars) = args.max_result_chars.or(settings.max_result_chars) {

@@ -1,7 +1,7 @@
 //! `fanfold mcp` as a client starts it; what it serves is tested in `crates/mcp` and `tests/mcp`.
 
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,11 @@ use crate::fanfold::{fanfold, run, stderr};
 
 /// Calls the workflow tool once, and gives all that was printed until the server has ended by itself.
 fn call(args: &[&str], script: &str) -> Vec<Value> {
-    let mut server = fanfold();
+    call_of(fanfold(), args, script)
+}
+
+/// The same of a command that has its folder.
+fn call_of(mut server: Command, args: &[&str], script: &str) -> Vec<Value> {
     server.arg("mcp").args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut server = server.spawn().expect("fanfold starts");
     let mut input = server.stdin.take().expect("its input is piped");
@@ -60,6 +64,20 @@ fn agents_that_were_asked_for_need_no_notice() {
     let messages = call(&["--agents", "scripted"], "return await agent('hello')");
     let value = value(&messages);
     assert_eq!((&value["result"], value.get("notice")), (&json!("echo:hello"), None));
+}
+
+#[test]
+fn the_saved_workflows_of_the_folder_can_be_run_inside() {
+    let folder = tempfile::tempdir().unwrap();
+    let workflows = folder.path().join(".fanfold/workflows");
+    std::fs::create_dir_all(&workflows).unwrap();
+    let inner = "export const meta = {name: 'double', description: 'd'}\nreturn args.n * 2";
+    std::fs::write(workflows.join("double.js"), inner).unwrap();
+    let mut server = fanfold();
+    server.current_dir(folder.path());
+    let script = "return await workflow('double', {n: 21})";
+    let messages = call_of(server, &["--agents", "scripted"], script);
+    assert_eq!(value(&messages)["result"], 42, "{messages:?}");
 }
 
 #[test]
