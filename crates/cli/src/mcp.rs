@@ -1,7 +1,6 @@
 //! `fanfold mcp`: the workflow tool for the models of MCP clients.
 
 use std::env;
-use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -94,10 +93,10 @@ async fn serve(server: &Server, args: &McpArgs, stop: CancellationToken) -> Resu
     match args.transport {
         Transport::Stdio => server.serve_stdio(stop).await.context("failed to serve the client"),
         Transport::Http => {
-            let address = SocketAddr::new(args.http.bind, args.http.port);
+            let address = args.http.listen.address();
             let listener = TcpListener::bind(address)
                 .await
-                .with_context(|| format!("failed to listen on {address}; choose another --port or --bind"))?;
+                .with_context(|| format!("failed to listen on {address}; choose another with --listen"))?;
             let url = http_url(listener.local_addr()?);
             let options = http_options(&args.http, &url)?;
             server.serve_http(listener, options, stop).await.context("failed to serve")
@@ -108,14 +107,14 @@ async fn serve(server: &Server, args: &McpArgs, stop: CancellationToken) -> Resu
 /// What HTTP clients must send; tells people where, and a token that nobody knows yet.
 fn http_options(args: &HttpArgs, url: &str) -> Result<HttpOptions> {
     let options = HttpOptions::default().session_idle(Duration::from_millis(args.session_idle_ms));
-    let options = args.host.iter().fold(options.host(args.bind.to_string()), HttpOptions::host);
+    let ip = args.listen.address().ip();
+    let options = args.listen.host.iter().fold(options.host(ip.to_string()), HttpOptions::host);
     let serving = || display::notice(&format!("serving MCP at {url}"));
     if args.no_token {
         ensure!(
-            args.bind.is_loopback(),
-            "--no-token is for this machine alone: whoever reaches {} could run agents; leave it out, or bind to \
-             127.0.0.1",
-            args.bind
+            ip.is_loopback(),
+            "--no-token is for this machine alone: whoever reaches {ip} could run agents; leave it out, or listen on \
+             127.0.0.1"
         );
         serving();
         return Ok(options);

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::fanfold::{fanfold, run, stderr};
+use crate::fanfold::{fanfold, run, stderr, stdout};
 
 /// Calls the workflow tool once, and gives all that was printed until the server has ended by itself.
 fn call(args: &[&str], script: &str) -> Vec<Value> {
@@ -81,9 +81,35 @@ fn the_saved_workflows_of_the_folder_can_be_run_inside() {
 }
 
 #[test]
+fn pages_and_servers_are_told_alike_where_to_listen() {
+    for command in ["run", "view", "mcp"] {
+        let help = run(&[command, "--help"], "");
+        for (option, known) in [
+            ("--listen <ADDRESS:PORT>", true),
+            ("--host <NAME>", true),
+            ("--view-host", false),
+            ("--bind", false),
+            ("--port", false),
+        ] {
+            assert_eq!(stdout(&help).contains(option), known, "{command} {option}: {}", stdout(&help));
+        }
+    }
+}
+
+#[test]
+fn the_server_listens_where_it_is_told_to_or_not_at_all() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let output = run(&["mcp", "--transport", "http", "--listen", &address], "");
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    let told = format!("failed to listen on {address}; choose another with --listen");
+    assert!(stderr(&output).contains(&told), "{}", stderr(&output));
+}
+
+#[test]
 fn a_door_that_would_stand_open_is_refused() {
     for (args, told) in [
-        (vec!["--no-token", "--bind", "0.0.0.0"], "--no-token is for this machine alone"),
+        (vec!["--no-token", "--listen", "0.0.0.0:0"], "--no-token is for this machine alone"),
         (vec!["--token-env", "FANFOLD_NO_SUCH_VARIABLE"], "FANFOLD_NO_SUCH_VARIABLE"),
         (vec!["--token-env", "X", "--no-token"], "cannot be used with"),
         (vec!["--model", "m", "--agents", "sampling"], "--model would have no effect"),
