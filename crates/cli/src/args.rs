@@ -280,11 +280,11 @@ pub(crate) struct ViewArgs {
 /// Where a page or a server is found.
 #[derive(Debug, Args)]
 pub(crate) struct ListenArgs {
-    /// Where to listen; port 0 is any that is free [default: 127.0.0.1:0]
+    /// Where the page or server listens; port 0 is any that is free [default: 127.0.0.1:0]
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) listen: Option<SocketAddr>,
 
-    /// A name that it is asked for by, besides localhost and the address; may be given again
+    /// A name that the page or server is asked for by, besides localhost and the address; may be given again
     #[arg(long, value_name = "NAME")]
     pub(crate) host: Vec<String>,
 }
