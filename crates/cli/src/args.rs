@@ -1,6 +1,6 @@
 //! What the command line takes.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -173,9 +173,9 @@ Examples:
       over standard input and output, as most clients start a server
   claude mcp add fanfold -- fanfold mcp --agent-command \"claude -p\"
       in Claude Code, with Claude Code as the subagents
-  fanfold mcp --transport http --port 8321
+  fanfold mcp --transport http --listen 127.0.0.1:8321
       over HTTP on this machine alone; prints the address, and the token that clients must send
-  FANFOLD_TOKEN=… fanfold mcp --transport http --port 8321 --token-env FANFOLD_TOKEN
+  FANFOLD_TOKEN=… fanfold mcp --transport http --listen 127.0.0.1:8321 --token-env FANFOLD_TOKEN
       the same with a token of your own
 
 It ends, and every run with it, when its standard input is closed, or on Ctrl-C, SIGTERM or SIGHUP.")]
@@ -203,17 +203,8 @@ pub(crate) struct McpArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "With --transport http")]
 pub(crate) struct HttpArgs {
-    /// Port to listen on; 0 is any that is free
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(crate) port: u16,
-
-    /// Address to listen on
-    #[arg(long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
-    pub(crate) bind: IpAddr,
-
-    /// A name that clients reach the server by, besides localhost and the address; may be given again
-    #[arg(long, value_name = "NAME")]
-    pub(crate) host: Vec<String>,
+    #[command(flatten)]
+    pub(crate) listen: ListenArgs,
 
     /// Environment variable with the token that clients must send. Default: a new token, which is printed
     #[arg(long, value_name = "NAME", conflicts_with = "no_token")]
@@ -286,15 +277,23 @@ pub(crate) struct ViewArgs {
     pub(crate) listen: ListenArgs,
 }
 
+/// Where a page or a server is found.
 #[derive(Debug, Args)]
 pub(crate) struct ListenArgs {
-    /// Where the page is served; port 0 is any that is free [default: 127.0.0.1:0]
+    /// Where the page or server listens; port 0 is any that is free [default: 127.0.0.1:0]
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) listen: Option<SocketAddr>,
 
-    /// A name besides localhost and numeric addresses that the page is asked for by; may be repeated
+    /// A name that the page or server is asked for by, besides localhost and the address; may be given again
     #[arg(long, value_name = "NAME")]
-    pub(crate) view_host: Vec<String>,
+    pub(crate) host: Vec<String>,
+}
+
+impl ListenArgs {
+    /// Where to listen.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.listen.unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))
+    }
 }
 
 /// Who runs `agent()`.

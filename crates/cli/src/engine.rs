@@ -3,12 +3,20 @@
 use std::time::Duration;
 
 use anyhow::{Result, anyhow};
-use fanfold::{Engine, EngineBuilder};
+use fanfold::{Engine, EngineBuilder, Limits};
 
+use crate::agent_types::AgentFiles;
 use crate::display;
+use crate::workflows::Workflows;
 
 /// Silence of this length wants an explanation.
 const PATIENCE: Duration = Duration::from_millis(300);
+
+/// What every engine of the command line has, whoever runs its agents: the project's kinds of agents and saved
+/// workflows, and the limits.
+pub(crate) fn builder(agents: AgentFiles, workflows: Workflows, limits: Limits) -> EngineBuilder {
+    Engine::builder().agent_types(agents).workflows(workflows).limits(limits)
+}
 
 /// Makes the engine. The compiled sandbox is kept in the user's cache folder, so that only the first time is
 /// slow.

@@ -1,12 +1,11 @@
 //! `fanfold mcp`: the workflow tool for the models of MCP clients.
 
 use std::env;
-use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use fanfold::{CancellationToken, Engine};
+use fanfold::CancellationToken;
 use fanfold_agents::Scripted;
 use fanfold_mcp::{Agents, HttpOptions, Sampling, Server, ServerOptions, http_url};
 use fanfold_tool::ToolConfig;
@@ -19,6 +18,7 @@ use crate::args::{HttpArgs, McpArgs, Transport};
 use crate::provider::WithDefaults;
 use crate::settings::Settings;
 use crate::signals::Interrupts;
+use crate::workflows::Workflows;
 use crate::{display, engine, status};
 
 /// What is told of canned answers, since a model that takes them for real ones would pass them on.
@@ -75,11 +75,9 @@ async fn server(args: &McpArgs) -> Result<Server> {
         }
         _ => (WithDefaults::new(&settings, None).await?, Agents::Engine),
     };
-    let builder = Engine::builder()
+    let builder = engine::builder(AgentFiles::read(&here), Workflows::read(&here), settings.limits.clone())
         .provider("spawn", spawn)
-        .provider(Sampling::NAME, sampling)
-        .agent_types(AgentFiles::read(&here))
-        .limits(settings.limits.clone());
+        .provider(Sampling::NAME, sampling);
     let engine = engine::make(builder).await?;
     let mut config = ToolConfig::default();
     if let Some(max_result_chars) = args.max_result_chars.or(settings.max_result_chars) {
@@ -95,10 +93,10 @@ async fn serve(server: &Server, args: &McpArgs, stop: CancellationToken) -> Resu
     match args.transport {
         Transport::Stdio => server.serve_stdio(stop).await.context("failed to serve the client"),
         Transport::Http => {
-            let address = SocketAddr::new(args.http.bind, args.http.port);
+            let address = args.http.listen.address();
             let listener = TcpListener::bind(address)
                 .await
-                .with_context(|| format!("failed to listen on {address}; choose another --port or --bind"))?;
+                .with_context(|| format!("failed to listen on {address}; choose another with --listen"))?;
             let url = http_url(listener.local_addr()?);
             let options = http_options(&args.http, &url)?;
             server.serve_http(listener, options, stop).await.context("failed to serve")
@@ -109,14 +107,14 @@ async fn serve(server: &Server, args: &McpArgs, stop: CancellationToken) -> Resu
 /// What HTTP clients must send; tells people where, and a token that nobody knows yet.
 fn http_options(args: &HttpArgs, url: &str) -> Result<HttpOptions> {
     let options = HttpOptions::default().session_idle(Duration::from_millis(args.session_idle_ms));
-    let options = args.host.iter().fold(options.host(args.bind.to_string()), HttpOptions::host);
+    let ip = args.listen.address().ip();
+    let options = args.listen.host.iter().fold(options.host(ip.to_string()), HttpOptions::host);
     let serving = || display::notice(&format!("serving MCP at {url}"));
     if args.no_token {
         ensure!(
-            args.bind.is_loopback(),
-            "--no-token is for this machine alone: whoever reaches {} could run agents; leave it out, or bind to \
-             127.0.0.1",
-            args.bind
+            ip.is_loopback(),
+            "--no-token is for this machine alone: whoever reaches {ip} could run agents; leave it out, or listen on \
+             127.0.0.1"
         );
         serving();
         return Ok(options);

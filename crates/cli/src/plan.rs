@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use fanfold::{
-    AgentRequest, CancellationToken, Engine, Event, EventKind, Limits, Meta, Observer, RunResult,
-    StartRequest, Usage, WorkflowError,
+    AgentRequest, CancellationToken, Event, EventKind, Limits, Meta, Observer, RunResult, StartRequest,
+    Usage, WorkflowError,
 };
 use fanfold_agents::DryRun;
 use tokio::time::Instant;
@@ -108,11 +108,7 @@ async fn play(
         // A script that goes on until its budget is used up would never end.
         children = children.costing(Usage::new(0, AGENT_TOKENS));
     }
-    let builder = Engine::builder()
-        .provider("spawn", children.clone())
-        .agent_types(agents)
-        .workflows(workflows)
-        .limits(limits);
+    let builder = engine::builder(agents, workflows, limits).provider("spawn", children.clone());
     let engine = engine::make(builder).await?;
     let seen = Seen::default();
     tokio::time::pause();

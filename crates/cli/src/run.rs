@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use fanfold::{CancellationToken, Engine, RunResult, StartRequest, StopReason, WorkflowError, text};
+use fanfold::{CancellationToken, RunResult, StartRequest, StopReason, WorkflowError, text};
 
 use crate::agent_types::AgentFiles;
 use crate::agents::AgentSettings;
@@ -29,11 +29,8 @@ pub(crate) async fn run(args: &RunArgs) -> Result<ExitCode> {
     }
     let requests = args.with_requests.then(Arc::<Requests>::default);
     let provider = WithDefaults::new(&settings, requests.clone()).await?;
-    let builder = Engine::builder()
-        .provider("spawn", provider)
-        .agent_types(AgentFiles::read(&here))
-        .workflows(workflows)
-        .limits(settings.limits.clone());
+    let builder = engine::builder(AgentFiles::read(&here), workflows, settings.limits.clone())
+        .provider("spawn", provider);
     let engine = engine::make(builder).await?;
 
     let cancel = CancellationToken::new();

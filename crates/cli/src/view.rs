@@ -1,6 +1,5 @@
 //! The page that shows runs: `fanfold view`, and `fanfold run --view`.
 
-use std::net::{Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, ensure};
@@ -34,8 +33,8 @@ pub(crate) async fn watch(
     cancel: &CancellationToken,
 ) -> Result<Option<Watch>> {
     if !args.view && !args.view_cancel {
-        let idle = args.listen.listen.is_some() || !args.listen.view_host.is_empty();
-        ensure!(!idle, "--listen and --view-host are for a page: add --view");
+        let idle = args.listen.listen.is_some() || !args.listen.host.is_empty();
+        ensure!(!idle, "--listen and --host are for a page: add --view");
         return Ok(None);
     }
     let mut options = options(&args.listen);
@@ -55,16 +54,16 @@ pub(crate) async fn stay(interrupts: &mut Interrupts) {
 
 fn options(args: &ListenArgs) -> ViewOptions {
     let mut options = ViewOptions::default();
-    options.hosts.clone_from(&args.view_host);
+    options.hosts.clone_from(&args.host);
     options
 }
 
 /// Serves the page beside whatever else happens, and says where.
 async fn serve(view: &View, args: &ListenArgs) -> Result<()> {
-    let address = args.listen.unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
+    let address = args.address();
     let server = Server::bind(view.clone(), address)
         .await
-        .with_context(|| format!("failed to listen on {address}"))?;
+        .with_context(|| format!("failed to listen on {address}; choose another with --listen"))?;
     display::notice(&format!("look at {}", server.url()));
     if !address.ip().is_loopback() {
         display::notice(

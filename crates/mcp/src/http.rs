@@ -3,6 +3,7 @@
 mod guard;
 mod presence;
 
+use std::fmt;
 use std::future::IntoFuture as _;
 use std::io;
 use std::net::SocketAddr;
@@ -30,10 +31,10 @@ const MAX_REQUEST_BYTES: usize = 16 * 1024 * 1024;
 const FAREWELL: Duration = Duration::from_secs(3);
 
 /// How the server behaves towards HTTP clients.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct HttpOptions {
-    /// The bearer token that every request must carry. Default: none is asked for.
+    /// The bearer token that every request must carry. Default: none is asked for. An empty one lets nobody in.
     pub token: Option<String>,
     /// Names that clients reach the server by, for the check against DNS rebinding: hosts, or hosts with ports.
     /// `localhost`, `127.0.0.1` and `::1` always are.
@@ -41,6 +42,18 @@ pub struct HttpOptions {
     /// A session whose client has no request and no stream open for this long is over, and its runs with it.
     /// Default 5 minutes.
     pub session_idle: Duration,
+}
+
+impl fmt::Debug for HttpOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { token, hosts, session_idle } = self;
+        f.debug_struct("HttpOptions")
+            // Not the token itself: whoever has it can run agents.
+            .field("token", &token.as_ref().map(|_| "…"))
+            .field("hosts", hosts)
+            .field("session_idle", session_idle)
+            .finish()
+    }
 }
 
 impl Default for HttpOptions {
@@ -113,4 +126,16 @@ pub(crate) async fn serve(
 /// The address that clients use.
 pub fn http_url(address: SocketAddr) -> String {
     format!("http://{address}{HTTP_PATH}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_token_is_not_printed() {
+        let options = HttpOptions::default().token("a-secret").host("example.com");
+        let printed = format!("{options:?}");
+        assert!(printed.contains("example.com") && !printed.contains("a-secret"), "{printed}");
+    }
 }

@@ -1,16 +1,13 @@
 //! The runs that clients started: what of them is not in the tool's registry.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use fanfold_tool::CallingAgent;
+use fanfold_tool::{CallingAgent, Runs};
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 
 use crate::outbox::Outbox;
-
-/// How many runs are remembered; more than the tool's registry keeps.
-const MAX_LINES: usize = 1024;
 
 /// A run's line to its client.
 pub(crate) struct Line {
@@ -48,31 +45,28 @@ impl Line {
     }
 }
 
-/// The lines of all runs, by run id.
+/// The lines of the runs in the tool's registry, by run id.
 #[derive(Default)]
-pub(crate) struct Lines(Mutex<Register>);
-
-#[derive(Default)]
-struct Register {
-    lines: HashMap<String, Arc<Line>>,
-    order: VecDeque<String>,
-}
+pub(crate) struct Lines(Mutex<HashMap<String, Arc<Line>>>);
 
 impl Lines {
-    pub(crate) fn add(&self, line: Line) -> Arc<Line> {
+    /// Keeps a line, and drops those of runs that the registry has dropped: how much is kept, and how long, is said
+    /// there alone.
+    pub(crate) fn add(&self, line: Line, runs: Option<&Runs>) -> Arc<Line> {
         let line = Arc::new(line);
-        let mut register = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        register.order.push_back(line.run_id.clone());
-        register.lines.insert(line.run_id.clone(), line.clone());
-        if register.order.len() > MAX_LINES {
-            let oldest = register.order.pop_front();
-            oldest.and_then(|oldest| register.lines.remove(&oldest));
-        }
+        let mut lines = self.lock();
+        lines.retain(|run_id, _| runs.is_some_and(|runs| runs.contains(run_id)));
+        lines.insert(line.run_id.clone(), line.clone());
         line
     }
 
     pub(crate) fn get(&self, run_id: &str) -> Option<Arc<Line>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).lines.get(run_id).cloned()
+        self.lock().get(run_id).cloned()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Line>>> {
+        // Nothing that holds the lock can leave the map half-written.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

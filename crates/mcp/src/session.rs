@@ -101,7 +101,8 @@ impl Session {
             clerk::employ(outbox.clone(), peer, origin, self.level.clone(), run_id.clone())
         });
         let asks_in_answers = sampling.is_some() && clerk.is_none();
-        let line = self.shared.lines.add(Line::new(run_id, outbox, notice, asks_in_answers, clerk));
+        let line = Line::new(run_id, outbox, notice, asks_in_answers, clerk);
+        let line = self.shared.lines.add(line, self.shared.tool.runs());
         if let Some(owned) = self.owned.get() {
             owned.add(line.clone());
         }

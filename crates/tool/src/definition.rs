@@ -156,23 +156,34 @@ fn authoring(limits: &Limits) -> String {
         _ => format!("{} MiB", bytes >> 20),
     };
     let numbers = [
+        ("{maxConcurrentAgents}", limits.concurrent_agents().to_string()),
         ("{maxTotalAgents}", limits.max_total_agents.to_string()),
-        ("{maxItemsPerCall}", limits.max_items_per_call.to_string()),
-        ("{syncTimeout}", words::duration(limits.sync_timeout_ms)),
-        ("{maxMemory}", mib(limits.max_memory_bytes)),
-        ("{maxScript}", mib(limits.max_script_bytes)),
-        ("{maxArgs}", mib(limits.max_args_bytes)),
-        ("{maxResult}", mib(limits.max_result_bytes)),
-        ("{maxRequest}", mib(limits.max_request_bytes)),
-        ("{maxNarrationEvents}", limits.max_narration_events.to_string()),
-        ("{maxNarration}", mib(limits.max_narration_bytes)),
+        ("{maxNestedWorkflows}", limits.max_nested_workflows.to_string()),
         (
-            "{maxDuration}",
-            match limits.max_duration_ms {
-                Some(ms) => format!(" A run may take {} in all.", words::duration(ms)),
-                None => String::new(),
+            "{maxOutputTokens}",
+            match limits.max_output_tokens {
+                Some(tokens) => format!("{tokens} output tokens of all agents"),
+                None => "none is set".to_owned(),
             },
         ),
+        ("{maxItemsPerCall}", limits.max_items_per_call.to_string()),
+        ("{syncTimeoutMs}", words::duration(limits.sync_timeout_ms)),
+        ("{maxFuel}", limits.max_fuel.to_string()),
+        (
+            "{maxDurationMs}",
+            match limits.max_duration_ms {
+                Some(ms) => format!("{} in all", words::duration(ms)),
+                None => "none, it may take as long as its agents do".to_owned(),
+            },
+        ),
+        ("{maxMemoryBytes}", mib(limits.max_memory_bytes)),
+        ("{maxScriptBytes}", mib(limits.max_script_bytes)),
+        ("{maxArgsBytes}", mib(limits.max_args_bytes)),
+        ("{maxResultBytes}", mib(limits.max_result_bytes)),
+        ("{maxRequestBytes}", mib(limits.max_request_bytes)),
+        ("{maxNarrationEvents}", limits.max_narration_events.to_string()),
+        ("{maxNarrationBytes}", mib(limits.max_narration_bytes)),
+        ("{maxTimers}", limits.max_timers.to_string()),
     ];
     let text = include_str!("description.md").trim_end().to_owned();
     numbers.iter().fold(text, |text, (name, number)| text.replace(name, number))
@@ -282,13 +293,70 @@ mod tests {
         }
     }
 
+    /// The names that follow a word in a TypeScript declaration.
+    fn declared<'a>(types: &'a str, word: &'a str) -> impl Iterator<Item = &'a str> {
+        let rest = types.lines().filter_map(move |line| line.strip_prefix(word));
+        rest.filter_map(|rest| rest.split(|c: char| !c.is_alphanumeric()).next())
+    }
+
+    #[test]
+    fn the_description_names_every_global_and_option_that_the_types_declare() {
+        let Definition { description, .. } = definition(ToolKind::Workflow);
+        let types = include_str!("../../../guest-js/workflow.d.ts");
+        let kinds = ["declare function ", "declare const ", "declare class "];
+        let mut names: Vec<&str> = kinds.iter().flat_map(|kind| declared(types, kind)).collect();
+        for name in ["agent", "workflow", "budget", "args", "console", "setTimeout", "URLSearchParams"] {
+            assert!(names.contains(&name), "the types are read: {names:?}");
+        }
+        let options = types.split_once("interface AgentOptions").and_then(|(_, rest)| rest.split_once("\n}"));
+        let (options, _) = options.expect("the types declare the options");
+        let before = names.len();
+        names.extend(
+            options.lines().filter_map(|line| line.trim_start().split_once("?: ")).map(|(name, _)| name),
+        );
+        assert!(names[before..].contains(&"retries"), "the options are read: {names:?}");
+        let budget = ["total", "spent()", "remaining()"].map(|member| format!("budget.{member}"));
+        for name in names.into_iter().chain(budget.iter().map(String::as_str)) {
+            let told = ["`", " "].iter().any(|before| {
+                ["`", "(", ":", "."]
+                    .iter()
+                    .any(|after| description.contains(&format!("{before}{name}{after}")))
+            });
+            assert!(told, "{name}");
+        }
+    }
+
+    #[test]
+    fn only_bodies_are_said_to_have_no_timers() {
+        let Definition { description, .. } = definition(ToolKind::Workflow);
+        let without = description.lines().find(|line| line.contains("No files, network, timers")).unwrap();
+        assert!(without.contains("A body") && without.contains("`setTimeout`"), "{without}");
+        let with = description.lines().find(|line| line.starts_with("Only a script with a header")).unwrap();
+        for name in ["`console.log`", "`setTimeout(", "`clearTimeout(", "`URL`"] {
+            assert!(with.contains(name), "{name}: {with}");
+        }
+    }
+
+    #[test]
+    fn the_description_names_every_limit_that_a_script_can_meet() {
+        let Definition { description, .. } = definition(ToolKind::Workflow);
+        let Ok(Value::Object(limits)) = serde_json::to_value(Limits::default()) else { panic!("an object") };
+        for name in limits.keys().filter(|name| *name != "disposeGraceMs") {
+            assert!(description.contains(&format!("`{name}`")), "{name}");
+            assert!(!description.contains(&format!("{{{name}}}")), "{name} has its number");
+        }
+    }
+
     #[test]
     fn the_description_tells_the_limits_of_the_engine() {
         let mut limits = Limits::default();
         (limits.max_total_agents, limits.max_duration_ms) = (77, Some(90_000));
+        (limits.max_output_tokens, limits.max_timers) = (Some(123_456), 55);
         let config = ToolConfig::default();
         let Definition { description, .. } = Definition::new(ToolKind::Workflow, &config, &limits, None);
-        assert!(description.contains("77 `agent()` calls") && description.contains("1 min 30 s in all"));
+        for told in ["77 `agent()` calls", "1 min 30 s in all", "123456 output tokens", "55 timers"] {
+            assert!(description.contains(told), "{told}");
+        }
         assert!(!description.contains("workflow_"), "no background tools without a registry");
     }
 

@@ -12,6 +12,7 @@ use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use axum::http::{StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
+use subtle::ConstantTimeEq as _;
 
 #[derive(Debug)]
 pub(crate) struct Guard {
@@ -50,11 +51,13 @@ impl Guard {
 
     fn knows_bearer(&self, headers: &HeaderMap) -> bool {
         let Some(Secret(token)) = &self.token else { return true };
-        let given = headers.get(header::AUTHORIZATION).map(HeaderValue::as_bytes).unwrap_or_default();
-        let given = given.strip_prefix(b"Bearer ").unwrap_or_default();
-        // Takes as long for a wrong token as for a nearly right one.
-        given.len() == token.len()
-            && given.iter().zip(token.as_bytes()).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
+        let given = headers.get(header::AUTHORIZATION).and_then(|value| value.as_bytes().split_at_checked(7));
+        given.is_some_and(|(scheme, given)| {
+            // How long a comparison takes must not tell how much of the token was right.
+            let same = bool::from(given.ct_eq(token.as_bytes()));
+            // An empty token is known to everybody, so it opens to nobody.
+            scheme.eq_ignore_ascii_case(b"Bearer ") && same && !token.is_empty()
+        })
     }
 }
 
@@ -131,18 +134,20 @@ mod tests {
     #[test]
     fn a_token_is_right_or_wrong_as_a_whole() {
         let guard = Guard::new(Some("secret".into()), Vec::new());
+        let empty = Guard::new(Some(String::new()), Vec::new());
         let knows = |given: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(header::AUTHORIZATION, given.parse().unwrap());
+            assert!(!empty.knows_bearer(&headers), "an empty token: {given}");
             guard.knows_bearer(&headers)
         };
-        assert!(knows("Bearer secret"));
+        assert!(knows("Bearer secret") && knows("bearer secret") && knows("BEARER secret"));
         for wrong in
             ["", "secret", "Bearer ", "Bearer secre", "Bearer secrets", "Bearer Secret", "Basic secret"]
         {
             assert!(!knows(wrong), "{wrong}");
         }
-        assert!(!guard.knows_bearer(&HeaderMap::new()));
+        assert!(!guard.knows_bearer(&HeaderMap::new()) && !empty.knows_bearer(&HeaderMap::new()));
         assert_eq!(format!("{guard:?}").find("secret"), None);
     }
 

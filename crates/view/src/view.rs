@@ -18,7 +18,7 @@ use crate::runs::Runs;
 #[non_exhaustive]
 pub struct ViewOptions {
     /// Who knows this may look. Default: a new secret. `None`: whoever gets through to the router, for services
-    /// that have asked who it is themselves.
+    /// that have asked who it is themselves. An empty one lets nobody in.
     pub token: Option<String>,
     /// Host names that the page is asked for by. `localhost` and numeric addresses are always right; any other
     /// name could be somebody else's that was made to point here.

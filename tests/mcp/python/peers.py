@@ -32,7 +32,7 @@ def text_of(result):
 @asynccontextmanager
 async def serve(args=("--agents", "scripted"), cwd=None):
     """A server that listens on a free port; gives its process and address."""
-    words = [BINARY, "mcp", "--transport", "http", "--port", "0", "--token-env", "FANFOLD_TEST_TOKEN", *args]
+    words = [BINARY, "mcp", "--transport", "http", "--token-env", "FANFOLD_TEST_TOKEN", *args]
     process = subprocess.Popen(words, env=ENVIRONMENT, cwd=cwd, stderr=subprocess.PIPE, text=True)
     try:
         for line in process.stderr:

@@ -75,7 +75,7 @@ export async function connect(clientName, transportName, { args = ["--agents", "
 
 // Starts a server that listens on a free port.
 export async function serve(args = ["--agents", "scripted"], cwd = undefined) {
-  const words = ["mcp", "--transport", "http", "--port", "0", "--token-env", "FANFOLD_TEST_TOKEN", ...args]
+  const words = ["mcp", "--transport", "http", "--token-env", "FANFOLD_TEST_TOKEN", ...args]
   const child = spawn(BINARY, words, { cwd, env: environment(), stdio: ["ignore", "pipe", "pipe"] })
   const exited = new Promise((resolve) => child.once("exit", (code, signal) => resolve({ code, signal })))
   let printed = ""

@@ -1,15 +1,19 @@
 //! `fanfold mcp` as a client starts it; what it serves is tested in `crates/mcp` and `tests/mcp`.
 
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::fanfold::{fanfold, run, stderr};
+use crate::fanfold::{fanfold, run, stderr, stdout};
 
 /// Calls the workflow tool once, and gives all that was printed until the server has ended by itself.
 fn call(args: &[&str], script: &str) -> Vec<Value> {
-    let mut server = fanfold();
+    call_of(fanfold(), args, script)
+}
+
+/// The same of a command that has its folder.
+fn call_of(mut server: Command, args: &[&str], script: &str) -> Vec<Value> {
     server.arg("mcp").args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut server = server.spawn().expect("fanfold starts");
     let mut input = server.stdin.take().expect("its input is piped");
@@ -63,9 +67,49 @@ fn agents_that_were_asked_for_need_no_notice() {
 }
 
 #[test]
+fn the_saved_workflows_of_the_folder_can_be_run_inside() {
+    let folder = tempfile::tempdir().unwrap();
+    let workflows = folder.path().join(".fanfold/workflows");
+    std::fs::create_dir_all(&workflows).unwrap();
+    let inner = "export const meta = {name: 'double', description: 'd'}\nreturn args.n * 2";
+    std::fs::write(workflows.join("double.js"), inner).unwrap();
+    let mut server = fanfold();
+    server.current_dir(folder.path());
+    let script = "return await workflow('double', {n: 21})";
+    let messages = call_of(server, &["--agents", "scripted"], script);
+    assert_eq!(value(&messages)["result"], 42, "{messages:?}");
+}
+
+#[test]
+fn pages_and_servers_are_told_alike_where_to_listen() {
+    for command in ["run", "view", "mcp"] {
+        let help = run(&[command, "--help"], "");
+        for (option, known) in [
+            ("--listen <ADDRESS:PORT>", true),
+            ("--host <NAME>", true),
+            ("--view-host", false),
+            ("--bind", false),
+            ("--port", false),
+        ] {
+            assert_eq!(stdout(&help).contains(option), known, "{command} {option}: {}", stdout(&help));
+        }
+    }
+}
+
+#[test]
+fn the_server_listens_where_it_is_told_to_or_not_at_all() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let output = run(&["mcp", "--transport", "http", "--listen", &address], "");
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    let told = format!("failed to listen on {address}; choose another with --listen");
+    assert!(stderr(&output).contains(&told), "{}", stderr(&output));
+}
+
+#[test]
 fn a_door_that_would_stand_open_is_refused() {
     for (args, told) in [
-        (vec!["--no-token", "--bind", "0.0.0.0"], "--no-token is for this machine alone"),
+        (vec!["--no-token", "--listen", "0.0.0.0:0"], "--no-token is for this machine alone"),
         (vec!["--token-env", "FANFOLD_NO_SUCH_VARIABLE"], "FANFOLD_NO_SUCH_VARIABLE"),
         (vec!["--token-env", "X", "--no-token"], "cannot be used with"),
         (vec!["--model", "m", "--agents", "sampling"], "--model would have no effect"),

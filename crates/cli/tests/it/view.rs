@@ -76,7 +76,7 @@ fn a_run_is_on_its_page_to_its_end_and_afterwards() {
 
 #[test]
 fn what_is_for_a_page_needs_one() {
-    for args in [["run", "-", "--listen", "127.0.0.1:0"], ["run", "-", "--view-host", "example.com"]] {
+    for args in [["run", "-", "--listen", "127.0.0.1:0"], ["run", "-", "--host", "example.com"]] {
         let refused = run(&args, "return 1");
         assert_eq!(refused.status.code(), Some(2));
         assert!(stderr(&refused).contains("add --view"), "{}", stderr(&refused));

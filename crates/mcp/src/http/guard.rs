@@ -24,7 +24,9 @@ impl Guard {
         let given = headers.get(header::AUTHORIZATION).and_then(|value| value.as_bytes().split_at_checked(7));
         given.is_some_and(|(scheme, given)| {
             // How long a comparison takes must not tell how much of the token was right.
-            scheme.eq_ignore_ascii_case(b"Bearer ") && bool::from(given.ct_eq(token.as_bytes()))
+            let same = bool::from(given.ct_eq(token.as_bytes()));
+            // An empty token is known to everybody, so it opens to nobody.
+            scheme.eq_ignore_ascii_case(b"Bearer ") && same && !token.is_empty()
         })
     }
 }
@@ -63,6 +65,7 @@ mod tests {
             }
             assert_eq!(guard.admits(&headers), admitted, "{given:?}");
             assert!(Guard::new(None).admits(&headers));
+            assert!(!Guard::new(Some(String::new())).admits(&headers), "an empty token: {given:?}");
         }
     }
 }

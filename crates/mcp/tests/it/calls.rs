@@ -163,6 +163,35 @@ async fn a_long_call_is_a_task_for_clients_that_know_tasks() {
 }
 
 #[tokio::test]
+async fn a_run_is_a_task_as_long_as_it_is_kept_however_many_come_after_it() {
+    let (server, _) = server(|_, _| {});
+    let tasks = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
+    let mut client = Wire::connect_modern(&server, tasks);
+    let mut started = Vec::new();
+    for script in ["await agent('hang:')", "return 'not read yet'"] {
+        let run = client.call("workflow_start", arguments(script)).await;
+        started.push(run["structuredContent"]["runId"].clone());
+    }
+    let mut other = Wire::connect_modern(&server, json!({}));
+    let first = other.run("return 1").await["structuredContent"]["runId"].clone();
+    for _ in 0..64 {
+        let mut calls = Vec::new();
+        for _ in 0..16 {
+            calls.push(other.begin("return 1").await);
+        }
+        for call in calls {
+            assert_eq!(other.answer(call).await["result"]["structuredContent"]["result"], 1);
+        }
+    }
+    for (run_id, status) in started.iter().zip(["working", "completed"]) {
+        let task = client.request("tasks/get", json!({"taskId": run_id})).await;
+        assert_eq!(task["result"]["status"], status, "{task}");
+    }
+    let forgotten = client.request("tasks/get", json!({"taskId": first})).await;
+    assert_eq!(forgotten["error"]["code"], -32602, "{forgotten}");
+}
+
+#[tokio::test]
 async fn a_client_that_did_not_say_it_knows_tasks_gets_none() {
     let (server, _) = server(|_, options| options.answer_within = Some(Duration::from_millis(1)));
     let mut client = Wire::connect_modern(&server, json!({}));

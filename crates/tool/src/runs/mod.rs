@@ -82,6 +82,12 @@ impl Runs {
         self.len() == 0
     }
 
+    /// Whether a run is in the registry, running or kept.
+    pub fn contains(&self, run_id: &str) -> bool {
+        let shared = self.shared();
+        shared.live_shelf(shared.now()).contains(run_id)
+    }
+
     /// Starts no further runs, cancels those that run, and waits until nothing of them is left: no script, no child,
     /// no record that is not written. Returns within the runs' grace periods, and may be called again. Results that
     /// are kept can still be read.

@@ -51,6 +51,11 @@ impl Shelf {
         self.starting + self.runs.len()
     }
 
+    /// Whether a run is here, running or kept.
+    pub(super) fn contains(&self, run_id: &str) -> bool {
+        self.runs.contains_key(run_id)
+    }
+
     /// Makes room for a run and keeps it.
     ///
     /// # Errors
