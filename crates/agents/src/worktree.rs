@@ -140,7 +140,7 @@ impl Repository {
             Err(error @ GitError::NotInstalled(_)) => return Err(error.into()),
             _ => return Err(WorktreeError::NoRepository { directory: directory.to_owned() }),
         };
-        let folder = Folder::new(root.join(".fanfold").join("worktrees"));
+        let folder = Folder::of(&root);
         Ok(Self { git: Git::at(&root), folder })
     }
 }
