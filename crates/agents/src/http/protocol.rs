@@ -16,6 +16,8 @@ const MAX_SAID_BYTES: usize = 1000;
 /// One request.
 pub(crate) struct Turn<'a> {
     pub(crate) model: &'a str,
+    /// What comes before the prompt and is not part of it: the instructions of a kind of agent.
+    pub(crate) system: Option<&'a str>,
     pub(crate) prompt: &'a str,
     /// The schema to hand to the API, where its own structured output is to be used.
     pub(crate) schema: Option<&'a Value>,

@@ -57,9 +57,10 @@ impl Work {
     }
 
     fn write<P: Protocol>(&self, prompt: &str) -> Result<Request, Failure> {
-        let config = &self.config;
+        let (config, definition) = (&self.config, self.request.options.definition.as_deref());
         let turn = Turn {
             model: &self.model,
+            system: definition.map(|kind| &*kind.instructions).filter(|text| !text.is_empty()),
             prompt,
             schema: self.schema.as_ref(),
             effort: self.request.options.effort.as_deref().filter(|_| config.effort),
