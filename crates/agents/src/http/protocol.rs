@@ -8,10 +8,6 @@ use serde_json::Value;
 
 use super::refusal::{Complaint, failure_within};
 use crate::failure::{Failure, FailureKind};
-use crate::text;
-
-/// How much of what a model said of itself goes into a reason, in bytes.
-const MAX_SAID_BYTES: usize = 1000;
 
 /// One request.
 pub(crate) struct Turn<'a> {
@@ -85,8 +81,7 @@ impl Reply {
     /// The answer, if it is one.
     pub(super) fn finish<P: Protocol>(self) -> Result<String, Failure> {
         if !self.refusal.is_empty() {
-            let said = text::ends(&self.refusal, MAX_SAID_BYTES);
-            return Err(Failure::new(FailureKind::Refusal, format!("the model declined: {said}")));
+            return Err(Failure::new(FailureKind::Refusal, format!("the model declined: {}", self.refusal)));
         }
         match self.stop.as_deref().map(P::stop) {
             Some(Stop::Early(kind, what)) => Err(Failure::new(kind, what)),
