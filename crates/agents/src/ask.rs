@@ -198,6 +198,14 @@ mod tests {
     }
 
     #[test]
+    fn a_kind_without_instructions_leaves_the_prompt_as_it_is() {
+        let mut request = AgentRequest::new("Look.");
+        assert_eq!(with_instructions(&request), "Look.");
+        request.options.definition = Some(Arc::new(AgentType::new("reviewer", "")));
+        assert_eq!(with_instructions(&request), "Look.");
+    }
+
+    #[test]
     fn asking_again_tells_everything_that_helps_within_bounds() {
         let prompt = with_schema("Count the files.", &json!({"type": "object"}));
         let second = again(&prompt, &"z".repeat(1 << 20), &["/n: no".into(), "/m: no".into()]);
