@@ -67,6 +67,8 @@ async fn a_kind_of_agent_is_defined_known_ignored_or_refused() {
     let none = Support::default();
     let mut instructs = none;
     (instructs.instructions, instructs.model) = (true, true);
+    let mut ignores = none;
+    ignores.model = true;
     let mut knows = none;
     knows.agent_type = true;
     for (support, defined, name, expected) in [
@@ -74,6 +76,7 @@ async fn a_kind_of_agent_is_defined_known_ignored_or_refused() {
         (instructs, true, "reviewer", ("be strict large", 0)),
         (knows, true, "reviewer", ("be strict", 0)),
         (none, true, "reviewer", ("be strict", 1)),
+        (ignores, true, "reviewer", ("be strict", 1)),
         // The provider may.
         (knows, true, "nobody", ("nothing", 0)),
         (knows, false, "nobody", ("nothing", 0)),

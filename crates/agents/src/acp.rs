@@ -13,7 +13,7 @@ use tokio::time::{sleep, timeout};
 
 pub use self::permissions::Permissions;
 use self::session::Terms;
-use crate::ask::Question;
+use crate::ask::{Question, with_instructions};
 use crate::attempts::{Attempt, Retries};
 use crate::command::{Command, Config};
 use crate::failure::{Failure, FailureKind};
@@ -35,7 +35,8 @@ const DRAIN: Duration = Duration::from_millis(500);
 /// uses its own, and asks before it does what needs permission. [`Permissions`] answers.
 ///
 /// # Which options it honours
-/// `schema`, `timeoutMs`, `stallMs` and `retries`. No others: which model an agent uses is its own setting.
+/// `schema`, `timeoutMs`, `stallMs` and `retries`; `agentType` where the host defines it: its instructions come before
+/// the prompt. No others: which model an agent uses is its own setting.
 ///
 /// # Schemas
 /// The prompt asks for the value; one that does not satisfy the schema is asked for again in the same session, up to
@@ -86,11 +87,12 @@ impl Acp {
 impl Subagents for Acp {
     fn start(
         &self,
-        request: AgentRequest,
+        mut request: AgentRequest,
         cancel: CancellationToken,
     ) -> BoxFuture<'static, Result<Child, StartError>> {
         let (config, permissions) = (self.command.config.clone(), self.permissions);
         Box::pin(async move {
+            request.prompt = with_instructions(&request);
             let question = Question::new(&request, config.schema_attempts)?;
             let patience = Patience::new(&request, cancel);
             let first = config.start(&request, 1, None).await.map_err(StartError::new)?;
@@ -117,6 +119,7 @@ impl Subagents for Acp {
     fn supports(&self) -> Support {
         let mut support = Support::default();
         (support.schema, support.timeout, support.retries, support.stall) = (true, true, true, true);
+        support.instructions = true;
         support
     }
 }

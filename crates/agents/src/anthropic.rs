@@ -58,6 +58,9 @@ impl Protocol for Messages {
             "messages": [{"role": "user", "content": turn.prompt}],
             "stream": true,
         });
+        if let Some(system) = turn.system {
+            body["system"] = system.into();
+        }
         if let Some(schema) = turn.schema.and_then(|schema| closed(schema, false)) {
             body["output_config"]["format"] = json!({"type": "json_schema", "schema": schema});
         }

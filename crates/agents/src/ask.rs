@@ -107,9 +107,15 @@ impl From<Unsatisfied> for ChildError {
     }
 }
 
-/// The prompt of a child of a kind that has instructions.
-pub(crate) fn with_instructions(prompt: &str, definition: &AgentType) -> String {
-    let AgentType { name, instructions, .. } = definition;
+/// The prompt of a child, after the instructions of its kind of agent if it has any.
+pub fn with_instructions(request: &AgentRequest) -> String {
+    let AgentRequest { prompt, options, .. } = request;
+    let Some(AgentType { name, instructions, .. }) = options.definition.as_deref() else {
+        return prompt.clone();
+    };
+    if instructions.is_empty() {
+        return prompt.clone();
+    }
     format!(
         "You are the agent {name:?}. These are your instructions:\n\n{instructions}\n\nThis is your task:\n\n{prompt}"
     )
@@ -189,6 +195,14 @@ mod tests {
         ] {
             assert_eq!(read(answer, &schema()), Err(vec![expected.to_owned()]), "{answer}");
         }
+    }
+
+    #[test]
+    fn a_kind_without_instructions_leaves_the_prompt_as_it_is() {
+        let mut request = AgentRequest::new("Look.");
+        assert_eq!(with_instructions(&request), "Look.");
+        request.options.definition = Some(Arc::new(AgentType::new("reviewer", "")));
+        assert_eq!(with_instructions(&request), "Look.");
     }
 
     #[test]

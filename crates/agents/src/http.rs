@@ -31,8 +31,9 @@ use crate::attempts::Retries;
 ///
 /// # Which options it honours
 /// `schema`, `model`, `timeoutMs`, `stallMs` and `retries` always; `effort` once
-/// [`honours_effort`](Self::honours_effort) says that the models know it; `provider`, `agentType` and `isolation`
-/// never. A call that names no model gets the one of [`model`](Self::model).
+/// [`honours_effort`](Self::honours_effort) says that the models know it; `provider` and `isolation` never.
+/// `agentType` where the host defines it: its instructions are the system prompt. A call that names no model gets that
+/// of its `agentType`, or else the one of [`model`](Self::model).
 ///
 /// # Schemas
 /// The prompt ends with the order to answer with a JSON value that satisfies the schema, and the API's own structured
@@ -183,7 +184,7 @@ impl<P: Protocol> Subagents for HttpAgents<P> {
     fn supports(&self) -> Support {
         let mut support = Support::default();
         (support.schema, support.model, support.timeout, support.retries) = (true, true, true, true);
-        (support.stall, support.effort) = (true, self.config.effort);
+        (support.stall, support.instructions, support.effort) = (true, true, self.config.effort);
         support
     }
 }

@@ -55,6 +55,9 @@ impl Protocol for ChatCompletions {
             "stream": true,
             "stream_options": {"include_usage": true},
         });
+        if let (Some(system), Some(messages)) = (turn.system, body["messages"].as_array_mut()) {
+            messages.insert(0, json!({"role": "system", "content": system}));
+        }
         if let Some(schema) = turn.schema {
             let strict = closed(schema, true);
             let format = json!({

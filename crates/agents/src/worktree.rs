@@ -140,9 +140,19 @@ impl Repository {
             Err(error @ GitError::NotInstalled(_)) => return Err(error.into()),
             _ => return Err(WorktreeError::NoRepository { directory: directory.to_owned() }),
         };
-        let folder = Folder::new(root.join(".fanfold").join("worktrees"));
+        let root = main_worktree(directory).await.unwrap_or(root);
+        let folder = Folder::of(&root);
         Ok(Self { git: Git::at(&root), folder })
     }
+}
+
+/// The working tree that all worktrees of a repository belong to, if there is one. Those of an agent that runs Fanfold
+/// itself must not lie in its own worktree, which is removed when it seems unchanged.
+async fn main_worktree(directory: &Path) -> Option<PathBuf> {
+    let common = ["rev-parse", "--path-format=absolute", "--git-common-dir"];
+    let common = Git::at(directory).path(&common).await.ok()?;
+    let root = common.parent().filter(|_| common.ends_with(".git"))?;
+    Some(root.to_owned())
 }
 
 impl fmt::Debug for Worktrees {

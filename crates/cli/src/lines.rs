@@ -18,6 +18,8 @@ pub(crate) struct EventLines {
     pub(crate) printed: CancellationToken,
     /// Why one could not be printed.
     pub(crate) failure: Arc<OnceLock<io::Error>>,
+    /// Fires when one could not be printed, be it that nobody reads them any more.
+    pub(crate) failed: CancellationToken,
 }
 
 impl Observer for EventLines {
@@ -27,7 +29,11 @@ impl Observer for EventLines {
             _ => None,
         };
         if let Err(error) = write(&EventLine { event, request }) {
-            let _ = self.failure.set(error);
+            // A reader that has gone is no failure, but nobody is there to spend anything for.
+            if error.kind() != io::ErrorKind::BrokenPipe {
+                let _ = self.failure.set(error);
+            }
+            self.failed.cancel();
         }
         if matches!(event.kind, EventKind::End { .. }) {
             self.printed.cancel();
@@ -55,15 +61,15 @@ pub(crate) fn refused(error: &WorkflowError) -> Result<()> {
 
 /// Prints an object on a line of its own.
 pub(crate) fn print(line: &impl Serialize) -> Result<()> {
-    write(line).context("failed to print the result")
+    match write(line) {
+        // Whoever read the lines has gone.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written.context("failed to print the result"),
+    }
 }
 
 fn write(line: &impl Serialize) -> io::Result<()> {
     let mut text = serde_json::to_vec(line)?;
     text.push(b'\n');
-    match io::stdout().write_all(&text) {
-        // Whoever read the lines may have gone; the run does not depend on it.
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
-        _ => Ok(()),
-    }
+    io::stdout().write_all(&text)
 }

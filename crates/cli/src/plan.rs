@@ -4,7 +4,7 @@
 //! how many in a row, is what it would be if real ones took equally long; and nobody waits.
 
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -28,6 +28,9 @@ const CHILD: Duration = Duration::from_secs(3600);
 
 /// Output tokens that an agent is taken to use, where a budget counts them.
 pub(crate) const AGENT_TOKENS: u64 = 1_000;
+
+/// The longest a script is played.
+const REAL_TIME: Duration = Duration::from_secs(20);
 
 /// More agents than any plan needs.
 const MANY: u32 = 100_000;
@@ -113,7 +116,9 @@ async fn play(
     let seen = Seen::default();
     tokio::time::pause();
     let began = Instant::now();
-    let started = engine.start(request.observe(seen.clone())).await;
+    let patience = Patience::begin();
+    let request = request.observe(seen.clone()).cancel_with(patience.over.clone());
+    let started = engine.start(request).await;
     let played = match started {
         Ok(run) => {
             let result = run.result().await;
@@ -132,7 +137,35 @@ async fn play(
         Err(error) => Err(error),
     };
     tokio::time::resume();
+    if patience.over.is_cancelled() {
+        let seconds = REAL_TIME.as_secs();
+        display::notice(&format!(
+            "the script went on for {seconds} s, so the plan is what it did until then"
+        ));
+    }
     Ok(played)
+}
+
+/// How long a script may be played, in real time: one that sets timers for ever never ends in a time of its own.
+struct Patience {
+    over: CancellationToken,
+    /// Dropped when the script has ended.
+    _ended: mpsc::Sender<()>,
+}
+
+impl Patience {
+    fn begin() -> Self {
+        let (ended, waiting) = mpsc::channel();
+        let over = CancellationToken::new();
+        let theirs = over.clone();
+        // Not a task: Tokio's time stands still for as long as one blocks.
+        std::thread::spawn(move || {
+            if waiting.recv_timeout(REAL_TIME) == Err(mpsc::RecvTimeoutError::Timeout) {
+                theirs.cancel();
+            }
+        });
+        Self { over, _ended: ended }
+    }
 }
 
 /// Keeps a run's events.

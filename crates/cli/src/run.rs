@@ -51,6 +51,7 @@ pub(crate) async fn run(args: &RunArgs) -> Result<ExitCode> {
         request = request.observe(watch.clone());
     }
     let printed = CancellationToken::new();
+    let failed = CancellationToken::new();
     let failure = Arc::<OnceLock<std::io::Error>>::default();
     let display = (!args.json).then(|| display::Display::start(&settings.limits));
     request = match &display {
@@ -59,6 +60,7 @@ pub(crate) async fn run(args: &RunArgs) -> Result<ExitCode> {
             requests,
             printed: printed.clone(),
             failure: failure.clone(),
+            failed: failed.clone(),
         }),
     };
 
@@ -84,10 +86,14 @@ pub(crate) async fn run(args: &RunArgs) -> Result<ExitCode> {
             return Ok(ExitCode::from(status::COULD_NOT_START));
         }
     };
-    let mut interrupted = false;
+    let (mut interrupted, mut unread) = (false, false);
     let result = loop {
         tokio::select! {
             result = run.result() => break result,
+            () = failed.cancelled(), if !unread => {
+                unread = true;
+                run.cancel("nobody reads what it tells");
+            }
             () = interrupts.next() => {
                 if interrupted {
                     // The runtime is dropped on the way out, and every child with it.

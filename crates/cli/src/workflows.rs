@@ -1,6 +1,7 @@
 //! Saved workflows: scripts that a project and its user keep in `workflows` folders, to be run by name.
 
 use std::fs;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use fanfold::{LoadError, Meta, Script, WorkflowTarget};
@@ -140,10 +141,16 @@ fn is_script(path: &Path) -> bool {
 
 fn text(path: &Path) -> Result<String, String> {
     let fault = |error| format!("failed to read {}: {error}", path.display());
-    if fs::metadata(path).map_err(fault)?.len() > MAX_BYTES {
+    if !fs::metadata(path).map_err(fault)?.is_file() {
+        return Err(format!("{} is no file", path.display()));
+    }
+    let mut text = String::new();
+    let file = fs::File::open(path).map_err(fault)?;
+    file.take(MAX_BYTES + 1).read_to_string(&mut text).map_err(fault)?;
+    if text.len() as u64 > MAX_BYTES {
         return Err(format!("{} is longer than {MAX_BYTES} bytes", path.display()));
     }
-    fs::read_to_string(path).map_err(fault)
+    Ok(text)
 }
 
 fn read(path: PathBuf) -> Saved {

@@ -428,7 +428,9 @@ pub(crate) fn define(
     let (Some(name), Some(types)) = (&options.agent_type, types) else { return Ok(()) };
     match types.find(name) {
         Some(definition) => {
-            if support.model && options.model.is_none() {
+            // Half of a kind is none: a provider that ignores its instructions is not given its model either.
+            let honoured = support.instructions || support.agent_type;
+            if honoured && support.model && options.model.is_none() {
                 options.model.clone_from(&definition.model);
             }
             options.definition = Some(definition);

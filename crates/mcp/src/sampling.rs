@@ -38,7 +38,8 @@ const PATIENCE: Duration = Duration::from_secs(15 * 60);
 /// Register it with the engine as [`Sampling::NAME`], and give it to the [`Server`](crate::Server) too, which tells it who the
 /// client of a run is. A run that was not started by a client that offers sampling cannot start children.
 ///
-/// It honours `schema` (asked for in the prompt, checked, and asked for again up to 3 times), `timeoutMs` and `retries`.
+/// It honours `schema` (asked for in the prompt, checked, and asked for again up to 3 times), `timeoutMs`, `retries`, and
+/// `agentType` where the host defines it.
 /// Which model answers is the client's choice, so a script that asks for one is refused.
 #[derive(Clone, Default)]
 pub struct Sampling {
@@ -77,7 +78,7 @@ impl std::fmt::Debug for Sampling {
 impl Subagents for Sampling {
     fn start(
         &self,
-        request: AgentRequest,
+        mut request: AgentRequest,
         cancel: CancellationToken,
     ) -> BoxFuture<'static, Result<Child, StartError>> {
         let outbox = self.outbox(request.parent.as_deref());
@@ -88,6 +89,8 @@ impl Subagents for Sampling {
                      `fanfold mcp --agents`, for example --agent-command \"claude -p\"",
                 )
             })?;
+            // Not as the system prompt: clients may leave that out.
+            request.prompt = ask::with_instructions(&request);
             let unusable = |error| StartError::new(format!("the schema cannot be used: {error}"));
             let schema = request.options.validator().map_err(unusable)?;
             let id = format!("sampling-{}", request.seq);
@@ -108,7 +111,7 @@ impl Subagents for Sampling {
 
     fn supports(&self) -> Support {
         let mut support = Support::default();
-        (support.schema, support.timeout, support.retries) = (true, true, true);
+        (support.schema, support.timeout, support.retries, support.instructions) = (true, true, true, true);
         support
     }
 }

@@ -17,6 +17,7 @@ use crate::summary::Summary;
 const EXTENSIONS: [&str; 2] = ["jsonl", "ndjson"];
 
 /// The longest line that is read: a value of 8 MiB has room in it.
+const MAX_SCRIPT_BYTES: u64 = 8 << 20;
 const MAX_LINE: u64 = 64 << 20;
 
 /// Why files cannot be shown.
@@ -142,7 +143,14 @@ impl Files {
 impl FileRun {
     /// The script, if it lies beside the file. Blocks.
     pub(crate) fn script(&self) -> Option<String> {
-        fs::read_to_string(self.path.with_extension("js")).ok()
+        let path = self.path.with_extension("js");
+        // A pipe would never end, nor a device.
+        if !fs::metadata(&path).ok()?.is_file() {
+            return None;
+        }
+        let mut text = String::new();
+        fs::File::open(&path).ok()?.take(MAX_SCRIPT_BYTES).read_to_string(&mut text).ok()?;
+        Some(text)
     }
 
     /// The run's lines, the result without its value. Blocks.

@@ -19,10 +19,8 @@ pub(super) async fn start(
     mut request: AgentRequest,
     cancel: CancellationToken,
 ) -> Result<Child, StartError> {
-    if environment::instructs_by_prompt(&config.words, config.support, &request)
-        && let Some(definition) = &request.options.definition
-    {
-        request.prompt = ask::with_instructions(&request.prompt, definition);
+    if environment::instructs_by_prompt(&config.words, config.support, &request) {
+        request.prompt = ask::with_instructions(&request);
     }
     let question = Question::new(&request, config.schema_attempts)?;
     let patience = Patience::new(&request, cancel);

@@ -115,7 +115,7 @@ pub(super) fn instructs_by_prompt(words: &[String], support: Support, request: &
     let Some(definition) = &request.options.definition else { return false };
     let reads = words.iter().any(|word| word.contains(INSTRUCTIONS));
     let readable = definition.instructions.len() <= MAX_TEXT_BYTES;
-    !(support.agent_type || reads && readable || definition.instructions.is_empty())
+    !(support.agent_type || reads && readable)
 }
 
 /// What the call of `agent()` says, as variables; see [`Command`](super::Command).

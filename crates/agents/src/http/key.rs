@@ -21,6 +21,9 @@ pub enum KeyError {
     Unusable,
 }
 
+/// The fewest characters at the end of a text that are taken for the beginning of the key.
+const MIN_PART: usize = 8;
+
 impl ApiKey {
     /// A key. White space around it is left out.
     ///
@@ -53,9 +56,16 @@ impl ApiKey {
         Some(value)
     }
 
-    /// The same text, without the key: some servers repeat what they were sent.
+    /// The same text, without the key: some servers repeat what they were sent. A text that was read only so far may
+    /// end within the key.
     pub(super) fn hide_in(&self, text: &str) -> String {
-        text.replace(&*self.0, "[key]")
+        let mut hidden = text.replace(&*self.0, "[key]");
+        let begun = (MIN_PART..self.0.len()).rev().find(|length| hidden.ends_with(&self.0[..*length]));
+        if let Some(length) = begun {
+            hidden.truncate(hidden.len() - length);
+            hidden.push_str("[key]");
+        }
+        hidden
     }
 }
 
@@ -74,6 +84,8 @@ mod tests {
         let key = ApiKey::new(" sk-secret\n").unwrap();
         assert_eq!(format!("{key:?}"), "ApiKey([key])");
         assert_eq!(key.hide_in("Incorrect key sk-secret."), "Incorrect key [key].");
+        assert_eq!(key.hide_in("Incorrect key sk-secre"), "Incorrect key [key]");
+        assert_eq!(key.hide_in("It is a task"), "It is a task");
         let header = key.header("Bearer ").unwrap();
         assert_eq!(header, "Bearer sk-secret");
         assert!(!format!("{header:?}").contains("secret"));

@@ -8,14 +8,12 @@ use serde_json::Value;
 
 use super::refusal::{Complaint, failure_within};
 use crate::failure::{Failure, FailureKind};
-use crate::text;
-
-/// How much of what a model said of itself goes into a reason, in bytes.
-const MAX_SAID_BYTES: usize = 1000;
 
 /// One request.
 pub(crate) struct Turn<'a> {
     pub(crate) model: &'a str,
+    /// What comes before the prompt and is not part of it: the instructions of a kind of agent.
+    pub(crate) system: Option<&'a str>,
     pub(crate) prompt: &'a str,
     /// The schema to hand to the API, where its own structured output is to be used.
     pub(crate) schema: Option<&'a Value>,
@@ -83,8 +81,7 @@ impl Reply {
     /// The answer, if it is one.
     pub(super) fn finish<P: Protocol>(self) -> Result<String, Failure> {
         if !self.refusal.is_empty() {
-            let said = text::ends(&self.refusal, MAX_SAID_BYTES);
-            return Err(Failure::new(FailureKind::Refusal, format!("the model declined: {said}")));
+            return Err(Failure::new(FailureKind::Refusal, format!("the model declined: {}", self.refusal)));
         }
         match self.stop.as_deref().map(P::stop) {
             Some(Stop::Early(kind, what)) => Err(Failure::new(kind, what)),

@@ -16,6 +16,10 @@ use crate::ask::{Answerer, Question};
 use crate::attempts::Attempt;
 use crate::failure::{Failure, FailureKind};
 use crate::patience::Patience;
+use crate::text;
+
+/// How much of what the other side said goes into a reason, in bytes.
+const MAX_MESSAGE_BYTES: usize = 2000;
 
 pub(super) fn start<P: Protocol>(
     config: Arc<Config>,
@@ -53,13 +57,15 @@ impl Work {
         let (config, request, patience) = (self.config.clone(), self.request.clone(), self.patience.clone());
         let mut asked = Asked::<P> { work: self, question, protocol: PhantomData };
         let outcome = config.retries.run(&mut asked, &request, &patience).await;
+        // Once more, for what did not come from an exchange.
         outcome.map_err(|error| hide(error, &config))
     }
 
     fn write<P: Protocol>(&self, prompt: &str) -> Result<Request, Failure> {
-        let config = &self.config;
+        let (config, definition) = (&self.config, self.request.options.definition.as_deref());
         let turn = Turn {
             model: &self.model,
+            system: definition.map(|kind| &*kind.instructions).filter(|text| !text.is_empty()),
             prompt,
             schema: self.schema.as_ref(),
             effort: self.request.options.effort.as_deref().filter(|_| config.effort),
@@ -87,8 +93,7 @@ impl Work {
         if let Some(usage) = reply.usage {
             self.meter.add(usage);
         }
-        outcome?;
-        reply.finish::<P>()
+        outcome.and_then(|()| reply.finish::<P>()).map_err(|failure| self.config.shown(failure))
     }
 }
 
@@ -121,6 +126,19 @@ impl<P: Protocol> Answerer for Asked<P> {
 
     async fn unwanted(&self) -> Failure {
         self.work.patience.over().await.into()
+    }
+}
+
+impl Config {
+    /// A failure as it may be shown: without the key, and of bounded length. In this order: a key that a cut had split
+    /// would not be found.
+    fn shown(&self, failure: Failure) -> Failure {
+        let Failure::Failed(mut reason) = failure else { return failure };
+        if let Some(key) = &self.key {
+            reason.message = key.hide_in(&reason.message);
+        }
+        reason.message = text::ends(&reason.message, MAX_MESSAGE_BYTES);
+        Failure::Failed(reason)
     }
 }
 

@@ -48,9 +48,7 @@ pub async fn clean(directory: &Path) -> Result<Vec<Cleaned>, WorktreeError> {
     let repository = Repository::of(directory).await?;
     let folder = repository.folder.clone();
     let found = blocking(move || {
-        if !folder.exists() {
-            return Ok(None);
-        }
+        let Some(folder) = folder.checked()? else { return Ok(None) };
         // The records first: whoever wrote one was at work before.
         let records = folder.records()?;
         let hosts = folder.hosts()?;

@@ -18,6 +18,7 @@ const SLUG_CHARS: usize = 24;
 
 #[derive(Clone, Debug)]
 pub(super) struct Folder {
+    root: PathBuf,
     path: PathBuf,
 }
 
@@ -69,12 +70,39 @@ pub(super) struct Hosts {
 }
 
 impl Folder {
-    pub(super) fn new(path: PathBuf) -> Self {
-        Self { path }
+    /// That of a repository.
+    pub(super) fn of(root: &Path) -> Self {
+        Self { root: root.to_owned(), path: root.join(".fanfold").join("worktrees") }
     }
 
-    pub(super) fn exists(&self) -> bool {
-        self.path.is_dir()
+    /// The folders on the way, from the repository.
+    fn steps() -> [PathBuf; 2] {
+        let first = PathBuf::from(".fanfold");
+        let second = first.join("worktrees");
+        [first, second]
+    }
+
+    /// The folder, if it is there.
+    pub(super) fn checked(&self) -> Result<Option<&Self>, WorktreeError> {
+        for step in Self::steps() {
+            match fs::symlink_metadata(self.root.join(&step)) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+                _ => self.check(&step)?,
+            }
+        }
+        Ok(Some(self))
+    }
+
+    /// Checks that a step is a folder, and in the repository. One that leads elsewhere, as symbolic links in a
+    /// repository may, could have us write and delete anything.
+    fn check(&self, step: &Path) -> Result<(), WorktreeError> {
+        let path = self.root.join(step);
+        let found = fs::canonicalize(&path).and_then(|found| Ok((found, fs::canonicalize(&self.root)?)));
+        let (found, root) = found.map_err(self.fault(&path))?;
+        if found != root.join(step) {
+            return Err(self.fault(&path)(io::Error::other("it is a symbolic link; remove it")));
+        }
+        Ok(())
     }
 
     pub(super) fn worktree(&self, record: &Record) -> PathBuf {
@@ -83,10 +111,14 @@ impl Folder {
 
     /// Enters this process.
     pub(super) fn enter(&self) -> Result<Host, WorktreeError> {
-        fs::create_dir_all(&self.path).map_err(self.fault(&self.path))?;
-        if fs::symlink_metadata(&self.path).is_ok_and(|folder| folder.is_symlink()) {
-            // The repository could have us write anywhere.
-            return Err(self.fault(&self.path)(io::Error::other("it is a symbolic link")));
+        for step in Self::steps() {
+            let path = self.root.join(&step);
+            match fs::create_dir(&path) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                    return Err(self.fault(&path)(error));
+                }
+                _ => self.check(&step)?,
+            }
         }
         // The repository around it need not know of it.
         let ignore = self.path.join(".gitignore");
@@ -117,13 +149,12 @@ impl Folder {
     pub(super) fn hosts(&self) -> Result<Hosts, WorktreeError> {
         let mut hosts = Hosts { alive: Vec::new(), gone: Vec::new(), _guard: self.guard()? };
         for path in self.files("lock")? {
+            let Some(name) = stem(&path).filter(|name| is_host(name)).map(str::to_owned) else { continue };
             let Ok(file) = File::open(&path) else { continue };
-            match (file.try_lock(), path.file_stem()) {
-                (Ok(()), _) => hosts.gone.push((path, file)),
-                (Err(TryLockError::WouldBlock), Some(name)) => {
-                    hosts.alive.push(name.to_string_lossy().into_owned());
-                }
-                (Err(error), _) => return Err(self.fault(&path)(error.into())),
+            match file.try_lock() {
+                Ok(()) => hosts.gone.push((path, file)),
+                Err(TryLockError::WouldBlock) => hosts.alive.push(name),
+                Err(error) => return Err(self.fault(&path)(error.into())),
             }
         }
         Ok(hosts)
@@ -181,7 +212,7 @@ impl Folder {
         let read = |path: &PathBuf| {
             let text = fs::read_to_string(path)?;
             let record: Record = serde_json::from_str(&text)?;
-            let ours = is_name(&record.name) && self.record(&record.name) == *path;
+            let ours = is_name(&record.name) && is_host(&record.host) && self.record(&record.name) == *path;
             // It is handed to git.
             let commit = !record.base.is_empty() && record.base.bytes().all(|byte| byte.is_ascii_hexdigit());
             if ours && commit {
@@ -197,8 +228,8 @@ impl Folder {
     /// Removes what records that were never finished have left.
     pub(super) fn sweep(&self, hosts: &Hosts) -> Result<(), WorktreeError> {
         for path in self.files("tmp")? {
-            let of = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.split('.').next());
-            if !of.is_some_and(|host| hosts.alive.iter().any(|alive| alive == host)) {
+            let Some((host, name)) = stem(&path).and_then(|stem| stem.split_once('.')) else { continue };
+            if is_host(host) && is_name(name) && !hosts.alive.iter().any(|alive| alive == host) {
                 // It may have been finished meanwhile.
                 let _ = fs::remove_file(&path);
             }
@@ -210,6 +241,9 @@ impl Folder {
     fn guard(&self) -> Result<File, WorktreeError> {
         let path = self.path.join("guard");
         let open = || {
+            if fs::symlink_metadata(&path).is_ok_and(|file| file.is_symlink()) {
+                return Err(io::Error::other("it is a symbolic link; remove it"));
+            }
             let file = File::options().create(true).append(true).open(&path)?;
             file.lock()?;
             Ok(file)
@@ -226,8 +260,11 @@ impl Folder {
         let list = || {
             let mut files = Vec::new();
             for entry in fs::read_dir(&self.path)? {
-                let path = entry?.path();
-                if path.extension().is_some_and(|found| found == extension) && path.is_file() {
+                let entry = entry?;
+                let path = entry.path();
+                // Not a link to one.
+                let is_file = entry.file_type()?.is_file();
+                if is_file && path.extension().is_some_and(|found| found == extension) {
                     files.push(path);
                 }
             }
@@ -310,6 +347,18 @@ fn is_name(name: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
 }
 
+/// Whether a name is one of those that [`Folder::enter`] gives: `host-<process>-<count>`.
+fn is_host(name: &str) -> bool {
+    let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let numbers = name.strip_prefix("host-").and_then(|numbers| numbers.split_once('-'));
+    numbers.is_some_and(|(process, count)| number(process) && number(count))
+}
+
+/// The name of a file without its extension.
+fn stem(path: &Path) -> Option<&str> {
+    path.file_stem()?.to_str()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -338,12 +387,18 @@ mod tests {
     #[test]
     fn a_record_that_points_elsewhere_is_none() {
         let folder = tempfile::tempdir().unwrap();
-        let records = Folder::new(folder.path().to_owned());
+        let records = Folder::of(folder.path());
         let host = records.enter().unwrap();
         records.register(&host, "abc123", &AgentRequest::new("p")).unwrap();
-        let good = fs::read_to_string(folder.path().join("run-1-p.json")).unwrap();
-        for bad in [good.replace("run-1-p", "../x"), good.replace("abc123", "--all"), "{".into()] {
-            fs::write(folder.path().join("run-1-p.json"), bad).unwrap();
+        let path = records.record("run-1-p");
+        let good = fs::read_to_string(&path).unwrap();
+        for bad in [
+            good.replace("run-1-p", "../x"),
+            good.replace("abc123", "--all"),
+            good.replace("host-", "../host-"),
+            "{".into(),
+        ] {
+            fs::write(&path, bad).unwrap();
             assert!(records.records().unwrap()[0].is_err());
         }
     }
@@ -351,7 +406,7 @@ mod tests {
     #[test]
     fn a_process_is_at_work_until_its_lock_is_gone() {
         let folder = tempfile::tempdir().unwrap();
-        let records = Folder::new(folder.path().to_owned());
+        let records = Folder::of(folder.path());
         let host = records.enter().unwrap();
         let record = records.register(&host, "abc123", &AgentRequest::new("p")).unwrap();
         assert!(records.hosts().unwrap().is_alive(&record));
@@ -361,5 +416,33 @@ mod tests {
         fs::write(&lock, "").unwrap();
         assert!(!records.hosts().unwrap().is_alive(&record));
         assert!(!lock.exists());
+    }
+
+    #[test]
+    fn only_files_that_are_named_as_ours_are_swept() {
+        let folder = tempfile::tempdir().unwrap();
+        let records = Folder::of(folder.path());
+        drop(records.enter().unwrap());
+        let theirs = [
+            "Cargo.lock",
+            "host.lock",
+            "host-1.lock",
+            "host-1-x.lock",
+            "xhost-1-0.lock",
+            "x.tmp",
+            "host-1-0.tmp",
+            "host-1-0.a.b.tmp",
+            "host-1.a.tmp",
+            "a.host-1-0.tmp",
+        ];
+        let ours = ["host-1-0.lock", "host-1-0.run-1-p.tmp"];
+        for name in theirs.iter().chain(&ours) {
+            fs::write(records.path.join(name), "").unwrap();
+        }
+        let hosts = records.hosts().unwrap();
+        records.sweep(&hosts).unwrap();
+        drop(hosts);
+        assert!(theirs.iter().all(|name| records.path.join(name).exists()));
+        assert!(!ours.iter().any(|name| records.path.join(name).exists()));
     }
 }

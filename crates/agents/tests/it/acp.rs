@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use fanfold::{AgentRequest, Answer, CancellationToken, Child, ChildError, Subagents as _, Usage};
+use fanfold::{AgentRequest, AgentType, Answer, CancellationToken, Child, ChildError, Subagents as _, Usage};
 use fanfold_agents::{Acp, Command, FailureKind, Permissions};
 use serde_json::json;
 use tempfile::TempDir;
@@ -144,6 +144,19 @@ async fn an_agent_is_greeted_asked_and_counted() {
     // It could end by itself.
     assert_eq!(bench.noted("ended"), "yes\n");
     bench.all_gone().await;
+}
+
+#[tokio::test]
+async fn the_instructions_of_a_kind_of_agent_come_before_the_prompt() {
+    let bench = Bench::new();
+    assert!(bench.agents.supports().instructions);
+    let mut request = AgentRequest::new("greet");
+    request.options.agent_type = Some("reviewer".into());
+    request.options.definition = Some(AgentType::new("reviewer", "Be strict.").into());
+    bench.run(request).await.unwrap();
+    let prompts = bench.noted("prompts");
+    let place = |text: &str| prompts.find(text).unwrap_or_else(|| panic!("{text}: {prompts}"));
+    assert!(place("Be strict.") < place("greet"));
 }
 
 #[tokio::test]

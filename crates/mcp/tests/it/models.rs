@@ -48,6 +48,18 @@ async fn a_value_that_does_not_fit_is_asked_for_again() {
 }
 
 #[tokio::test]
+async fn the_instructions_of_a_kind_of_agent_come_before_the_prompt() {
+    let mut client = client_with_model().await;
+    let id = client.begin("return await agent('Look.', { agentType: 'reviewer' })").await;
+    let asked = client.next(question).await;
+    let prompt = asked["params"]["messages"][0]["content"]["text"].as_str().unwrap();
+    let place = |text: &str| prompt.find(text).unwrap_or_else(|| panic!("{text}: {prompt}"));
+    assert!(place("Be strict.") < place("Look."));
+    client.send(json!({"jsonrpc": "2.0", "id": asked["id"], "result": said("seen")})).await;
+    assert_eq!(client.answer(id).await["result"]["structuredContent"]["result"], "seen");
+}
+
+#[tokio::test]
 async fn a_client_that_refuses_makes_the_agent_fail_and_not_the_run() {
     let mut client = client_with_model().await;
     let id = client.begin("return [await agent('x')]").await;

@@ -1,8 +1,9 @@
 //! A client that is nothing but JSON, one message a line.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
-use fanfold::{CancellationToken, Engine};
+use fanfold::{AgentType, CancellationToken, Engine};
 use fanfold_agents::Scripted;
 use fanfold_mcp::{Sampling, ServeError, Server, ServerOptions};
 use fanfold_tool::ToolConfig;
@@ -15,7 +16,9 @@ pub(crate) fn server(options: impl FnOnce(&Sampling, &mut ServerOptions)) -> (Se
     let (agents, sampling) = (Scripted::new(), Sampling::new());
     let mut limits = fanfold::Limits::default();
     limits.max_concurrent_agents = 4;
+    let reviewer = Arc::new(AgentType::new("reviewer", "Be strict."));
     let engine = Engine::builder()
+        .agent_types(BTreeMap::from([("reviewer".to_owned(), reviewer)]))
         .provider("spawn", agents.clone())
         .provider(Sampling::NAME, sampling.clone())
         .limits(limits)

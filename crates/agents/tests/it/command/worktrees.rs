@@ -243,14 +243,47 @@ async fn a_worktree_that_was_refused_says_why() {
 }
 
 #[tokio::test]
-async fn a_folder_that_leads_elsewhere_is_not_used() {
+async fn a_folder_that_leads_elsewhere_is_neither_used_nor_cleaned() {
+    // A link, where it leads, and the folder that would be taken for that of the worktrees.
+    for (link, target, victim) in [
+        (".fanfold/worktrees", "..", ""),
+        (".fanfold", ".", "worktrees"),
+        (".fanfold", "sub", "sub/worktrees"),
+    ] {
+        let repository = Repository::new();
+        let victim = repository.path().join(victim);
+        fs::create_dir_all(&victim).unwrap();
+        if link != ".fanfold" {
+            fs::create_dir(repository.path().join(".fanfold")).unwrap();
+        }
+        std::os::unix::fs::symlink(target, repository.path().join(link)).unwrap();
+        for name in ["Cargo.lock", "x.tmp", "host-1-0.lock", "host-1-0.x.tmp"] {
+            fs::write(victim.join(name), "theirs").unwrap();
+        }
+        let names = || {
+            let names = fs::read_dir(&victim).unwrap().map(|entry| entry.unwrap().file_name());
+            names.collect::<std::collections::BTreeSet<_>>()
+        };
+        let before = names();
+        let agents = repository.agents("true").await;
+        let started = agents.start(isolated(1, "x"), CancellationToken::new()).await.unwrap_err().to_string();
+        let cleaned = clean_worktrees(&repository.path()).await.unwrap_err().to_string();
+        for error in [started, cleaned] {
+            assert!(error.contains(link) && error.contains("it is a symbolic link"), "{error}");
+        }
+        assert_eq!(names(), before, "{link} -> {target}");
+        assert_eq!(fs::read_to_string(repository.path().join(".gitignore")).unwrap(), "target\n");
+    }
+}
+
+#[tokio::test]
+async fn a_link_in_place_of_the_guard_is_not_followed() {
     let repository = Repository::new();
-    fs::create_dir(repository.path().join(".fanfold")).unwrap();
-    std::os::unix::fs::symlink("..", repository.worktrees()).unwrap();
-    let agents = repository.agents("true").await;
-    let error = agents.start(isolated(1, "x"), CancellationToken::new()).await.unwrap_err().to_string();
-    assert!(error.contains("it is a symbolic link"), "{error}");
-    assert_eq!(fs::read_to_string(repository.path().join(".gitignore")).unwrap(), "target\n");
+    fs::create_dir_all(repository.worktrees()).unwrap();
+    std::os::unix::fs::symlink("../../made", repository.worktrees().join("guard")).unwrap();
+    let error = clean_worktrees(&repository.path()).await.unwrap_err().to_string();
+    assert!(error.contains("guard: it is a symbolic link"), "{error}");
+    assert!(!repository.path().join("made").exists());
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fanfold::{AgentRequest, Answer, CancellationToken, Subagents as _, Usage};
+use fanfold::{AgentRequest, AgentType, Answer, CancellationToken, Subagents as _, Usage};
 use fanfold_agents::{Anthropic, OpenAi};
 use serde_json::json;
 
@@ -69,6 +69,31 @@ async fn options_reach_the_api() {
     let body = &server.asked()[0].body;
     assert_eq!((&body["model"], &body["output_config"]), (&json!("other"), &json!({"effort": "high"})));
     assert_eq!(body["max_tokens"], 99);
+}
+
+#[tokio::test]
+async fn the_instructions_of_a_kind_of_agent_are_the_system_prompt() {
+    for api in BOTH {
+        for instructions in ["Be strict.", ""] {
+            let mut request = AgentRequest::new("prompt");
+            request.options.agent_type = Some("reviewer".into());
+            request.options.definition = Some(AgentType::new("reviewer", instructions).into());
+            let server = Server::new([Act::Stream(api.says(&["a"]))]).await;
+            assert!(super::provider(api, &server).supports().instructions);
+            run(api, &server, request).await.unwrap();
+            let body = &server.asked()[0].body;
+            let user = json!({"role": "user", "content": "prompt"});
+            let told = !instructions.is_empty();
+            let expected = match api {
+                Api::OpenAi if told => {
+                    (json!([{"role": "system", "content": instructions}, user]), json!(null))
+                }
+                Api::Anthropic if told => (json!([user]), json!(instructions)),
+                _ => (json!([user]), json!(null)),
+            };
+            assert_eq!((&body["messages"], &body["system"]), (&expected.0, &expected.1));
+        }
+    }
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use fanfold::{AgentRequest, CancellationToken, Subagents as _};
 use fanfold_agents::{Anthropic, ApiKey, FailureKind, OpenAi};
 use serde_json::json;
 
-use super::server::{Act, BOTH, Server};
+use super::server::{Act, Api, BOTH, Server};
 use super::{KEY, ask, failure};
 
 #[tokio::test]
@@ -39,6 +39,35 @@ async fn a_server_that_repeats_the_key_does_not_make_it_known() {
             let error = ask(api, &server).await.unwrap_err();
             assert!(error.to_string().contains("the key [key] is bad"), "{error}");
             assert!(!format!("{error:?}").contains(KEY));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_long_text_is_not_cut_within_the_key() {
+    for api in BOTH {
+        // So often that a cut is within the key, wherever it is; the second is longer than what is read of an error.
+        for said in [KEY.repeat(1000), KEY.repeat(5000)] {
+            let mut broken = api.says(&[]);
+            broken.insert(0, format!("data: {}\n\n", json!({"error": {"type": "e", "message": said}})));
+            let mut acts = vec![
+                api.error(400, "invalid_request_error", &said),
+                Act::Error { status: 400, headers: Vec::new(), body: said.clone() },
+                Act::Stream(broken),
+            ];
+            if api == Api::OpenAi {
+                let declined = json!({"choices": [{"message": {"refusal": said}, "finish_reason": "stop"}]});
+                acts.push(Act::Whole(declined));
+            }
+            for act in acts {
+                let server = Server::new(vec![act; 3]).await;
+                let error = ask(api, &server).await.unwrap_err().to_string();
+                assert!(error.contains("[key]") && error.len() < 3000, "{error}");
+                assert!(
+                    !error.contains("test") && !error.contains("012") && !error.contains("789"),
+                    "{error}"
+                );
+            }
         }
     }
 }
