@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, BufRead as _, BufReader};
+use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
@@ -16,8 +16,10 @@ use crate::summary::Summary;
 /// What a file of lines in a folder is called.
 const EXTENSIONS: [&str; 2] = ["jsonl", "ndjson"];
 
-/// The longest line that is read: a value of 8 MiB has room in it.
+/// The most that is read of a script.
 const MAX_SCRIPT_BYTES: u64 = 8 << 20;
+
+/// The longest line that is read: a value of 8 MiB has room in it.
 const MAX_LINE: u64 = 64 << 20;
 
 /// Why files cannot be shown.

@@ -1,6 +1,8 @@
 //! What the command says of options and settings that are wrong, and of calls that wait.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
 
 use crate::fanfold::{fanfold, run, stderr, stdout};
 
@@ -59,4 +61,18 @@ fn output_that_cannot_be_written_is_a_failure() {
         assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
         assert!(stderr(&output).contains("failed to print"), "{}", stderr(&output));
     }
+}
+
+#[test]
+fn a_run_whose_lines_nobody_reads_any_more_is_cancelled() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = "for (;;) { log('x'); await agent('sleep:10') }";
+    fs::write(folder.path().join("s.js"), script).unwrap();
+    let mut command = fanfold();
+    command.current_dir(folder.path()).args(["run", "s.js", "--json"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.contains("workflow/start"), "{line}");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
 }

@@ -178,6 +178,20 @@ async fn a_child_works_where_its_host_does() {
     assert_eq!(run(&agents, isolated(1, "x")).await.0.unwrap(), "two\nsub");
 }
 
+/// Its own worktree is removed when it holds no changes, and those that git ignores are none.
+#[tokio::test]
+async fn the_worktrees_of_a_child_that_runs_children_do_not_lie_in_its_own() {
+    let repository = Repository::new();
+    let own = repository.worktrees().join("own");
+    repository.git(&format!("worktree add --quiet -b own {}", own.display()));
+    let worktrees = Worktrees::open(&own, None).await.unwrap();
+    let agents = super::sh("echo precious > new").directory(&own).worktrees(worktrees);
+    let (_, left) = run(&agents, isolated(1, "inner")).await;
+    let path = PathBuf::from(left.unwrap().path);
+    assert_eq!(path.parent(), Some(&*repository.worktrees()));
+    assert_eq!(fs::read_to_string(path.join("new")).unwrap(), "precious\n");
+}
+
 #[tokio::test]
 async fn the_base_can_be_stated() {
     let repository = Repository::new();
