@@ -237,8 +237,9 @@ impl Folder {
         Ok(())
     }
 
-    /// The lock that is held for as long as it takes to see or change who is at work.
-    fn guard(&self) -> Result<File, WorktreeError> {
+    /// The lock that is held for as long as it takes to see or change who is at work, or which worktrees git has: git
+    /// fails at one that another process has half made.
+    pub(super) fn guard(&self) -> Result<File, WorktreeError> {
         let path = self.path.join("guard");
         let open = || {
             if fs::symlink_metadata(&path).is_ok_and(|file| file.is_symlink()) {

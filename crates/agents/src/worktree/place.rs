@@ -21,6 +21,12 @@ pub(crate) struct Place {
     record: Record,
 }
 
+/// Waits until no other process changes which worktrees there are.
+async fn turn(repository: &Repository) -> Result<std::fs::File, WorktreeError> {
+    let folder = repository.folder.clone();
+    blocking(move || folder.guard()).await
+}
+
 impl Place {
     /// Makes one. Not to be dropped half-way without need: what is there by then is left for
     /// [`clean`](super::clean).
@@ -42,6 +48,7 @@ impl Place {
         };
         let path = folder.worktree(&record);
         let branch = record.branch();
+        let guard = turn(&repository).await?;
         if repository.tip(&record).await?.is_some() {
             let folder = folder.clone();
             blocking(move || folder.forget(&record)).await?;
@@ -60,7 +67,7 @@ impl Place {
             shared.base.as_ref(),
         ];
         let added = git.run(&add).await;
-        drop(making);
+        drop((guard, making));
         let place = Self { shared: shared.clone(), repository, record };
         let filled = match added {
             Ok(_) => {
@@ -73,6 +80,7 @@ impl Place {
             Err(error) => {
                 // What it could not make it may not be able to remove; then it is found later.
                 let _making = shared.making.lock().await;
+                let _guard = turn(&place.repository).await;
                 let _ = place.repository.sweep_away(&place.record).await;
                 Err(error.into())
             }
@@ -120,7 +128,10 @@ impl Place {
                 self.record.group = None;
                 let removed = {
                     let _making = self.shared.making.lock().await;
-                    self.repository.remove(&self.record, tip.as_deref()).await
+                    match turn(&self.repository).await {
+                        Ok(_guard) => self.repository.remove(&self.record, tip.as_deref()).await,
+                        Err(error) => Err(error),
+                    }
                 };
                 match removed {
                     Ok(()) => return None,
