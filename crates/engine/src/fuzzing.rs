@@ -81,6 +81,7 @@ pub fn start(
         slots: Arc::new(Semaphore::new(limits.concurrent_agents())),
         limits,
         provider: Arc::new(provider),
+        agent_types: None,
         observers: vec![Box::new(observer)],
         clock: Arc::new(|| 0),
         cancelled_by: vec![(cancel.clone(), "cancelled by the caller")],
