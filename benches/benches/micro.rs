@@ -215,12 +215,13 @@ fn throughput(bencher: Bencher<'_, '_>, threads: usize) {
 #[divan::bench(sample_count = 20)]
 fn process_start_to_first_agent(bencher: Bencher<'_, '_>) {
     let park = || {
-        let mut process = Command::new(env!("CARGO_BIN_EXE_contender"))
-            .args([CACHE, "16", "0"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the process starts");
+        let mut process =
+            Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../target/release/examples/contender"))
+                .args([CACHE, "16", "0"])
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .spawn()
+                .expect("the process starts");
         let job = Job::Park { script: "return await agent('hang')".into(), count: 1 };
         let job = serde_json::to_string(&job).expect("a job is JSON");
         let mut jobs = process.stdin.take().expect("its input is a pipe");

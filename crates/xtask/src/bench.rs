@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, ensure};
 pub(crate) fn run(args: &[String]) -> Result<()> {
     let root = crate::workspace();
     // All default members, so that features are those of every other build.
-    run_in(&root, "cargo", &["build", "--release"])?;
+    run_in(&root, "cargo", &["build", "--release", "--examples"])?;
     if args.iter().any(|arg| arg == "--peers") {
         // Their dependencies are not Fanfold's.
         let manifest = "benches/peers/codewhale/Cargo.toml";
@@ -22,7 +22,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
         }
     }
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    run_in(&root, "target/release/compare", &args)
+    run_in(&root, "target/release/examples/compare", &args)
 }
 
 fn run_in(folder: &Path, program: &str, args: &[&str]) -> Result<()> {

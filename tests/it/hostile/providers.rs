@@ -267,11 +267,11 @@ async fn runs_that_share_slots_take_turns() {
         answered.extend(starts.map(|event| (event.at, run)));
     }
     assert_eq!(counting.peak.load(Ordering::SeqCst), 4);
-    // By the time that one run has started thirty agents, the other has started some.
+    // If one had to wait for the other, all would be of the same run. A busy machine lets either begin earlier.
     answered.sort_unstable();
     let early: Vec<usize> = answered[..40].iter().map(|(_, run)| *run).collect();
     let of_first = early.iter().filter(|run| **run == 0).count();
-    assert!((10..=30).contains(&of_first), "{of_first} of the first 40 starts are of the first run");
+    assert!((4..=36).contains(&of_first), "{of_first} of the first 40 starts are of the first run");
 }
 
 on_both_runtimes! {

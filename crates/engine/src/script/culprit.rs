@@ -56,10 +56,24 @@ impl<'a> Culprit<'a> {
             (Self::Property(name), Kind::Word) => tokens.word(at) == name && matches!(before, "." | "?."),
             (Self::Property(name), Kind::Text | Kind::Number) => {
                 let text = tokens.word(at).trim_matches(['\'', '"']);
-                text == name && before == "[" && tokens.word(at + 1) == "]"
+                text == name
+                    && before == "["
+                    && tokens.word(at + 1) == "]"
+                    && is_operand(tokens, at.checked_sub(2))
             }
             _ => false,
         }
+    }
+}
+
+/// Whether a token can end what `[` takes a property of; else the bracket begins an array.
+fn is_operand(tokens: &Tokens<'_>, at: Option<usize>) -> bool {
+    let Some(at) = at else { return false };
+    match tokens.list[at].kind {
+        Kind::Word => !matches!(tokens.word(at), "return" | "await" | "of" | "in" | "yield" | "typeof"),
+        Kind::Punct => matches!(tokens.word(at), ")" | "]" | "?."),
+        Kind::Text | Kind::Template => true,
+        _ => false,
     }
 }
 
@@ -83,13 +97,14 @@ mod tests {
 
     #[test]
     fn what_an_error_is_about_is_found_behind_the_last_call() {
-        let body = "const x = f() // a\nx.a\nb({a: 1, 'k': x['a']})\nx?.a + a";
+        let body = "const x = f() // a\nx.a\nb({a: 1, 'k': x['a']}, ['k'], {r: ['k']})\nx?.a + a";
         let at = |text: &str| body.find(text).unwrap();
         for (culprit, after, found) in [
             (Culprit::Property("a"), Some(0), Some(at("x.a") + 2)),
             (Culprit::Property("a"), Some(at("b(")), Some(at("'a'"))),
             (Culprit::Property("a"), Some(at("'k'") + 10), Some(at("?.a") + 2)),
             (Culprit::Property("a"), None, None),
+            (Culprit::Property("k"), None, None),
             (Culprit::Name("a"), None, Some(at("+ a") + 2)),
             (Culprit::Name("zzz"), Some(0), None),
         ] {

@@ -36,7 +36,7 @@ impl Kind {
         };
         match self {
             Self::Fanfold => {
-                let mut command = Command::new(root.join("target/release/contender"));
+                let mut command = Command::new(root.join("target/release/examples/contender"));
                 command.arg(root.join("target/bench-cache")).arg(agents_at_once.to_string()).arg(SANDBOXES);
                 command
             }

@@ -1,7 +1,7 @@
 //! Runs scripts for a long time, good and bad ones mixed, and fails if anything is lost or grows.
 //!
-//!     cargo run --release --bin soak            # 100,000 short runs, then 2,000 at once for 5 minutes
-//!     cargo run --release --bin soak -- --short 10000 --live 500 --seconds 30
+//!     cargo run --release --example soak            # 100,000 short runs, then 2,000 at once for 5 minutes
+//!     cargo run --release --example soak -- --short 10000 --live 500 --seconds 30
 //!
 //! Each run's value or error, the number of its failures, and its events (numbered, paired, one end) are compared
 //! with what they must be; so is the memory of the process at the end with that after a warm-up.
