@@ -395,7 +395,9 @@ async function __wbg_init_once(module_or_path) {
         }
     }
 
-
+    if (module_or_path === undefined) {
+        module_or_path = new URL('fanfold_types_bg.wasm', import.meta.url);
+    }
     const imports = __wbg_get_imports();
 
     if (typeof module_or_path === 'string' || (typeof Request === 'function' && module_or_path instanceof Request) || (typeof URL === 'function' && module_or_path instanceof URL)) {

@@ -83,6 +83,8 @@ fn bind(wasm: &[u8], out: &Path) -> Result<()> {
         .input_bytes(NAME, wasm.to_vec())
         .web(true)?
         .typescript(true)
+        // The page and bundlers find the wasm beside the code.
+        .omit_default_module_path(false)
         .remove_name_section(true)
         .remove_producers_section(true)
         .generate(out)
