@@ -1,9 +1,8 @@
 //! The conformance cases through the library.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use fanfold::{CancellationToken, Meta, StartRequest, text};
+use fanfold::{Meta, StartRequest, text};
 use fanfold_tests::conformance::{Case, Observed, cases, check};
 use serde_json::Value;
 
@@ -30,19 +29,7 @@ async fn run_all() {
 
 async fn run(case: &Case) -> Observed {
     let (engine, scripted) = support::engine(support::limits(case.limits()));
-    let cancel = CancellationToken::new();
-    match case.cancel_after_ms {
-        Some(0) => cancel.cancel(),
-        Some(ms) => {
-            let cancel = cancel.clone();
-            tokio::spawn(async move {
-                tokio::time::sleep(Duration::from_millis(ms)).await;
-                cancel.cancel();
-            });
-        }
-        None => {}
-    }
-    let mut request = StartRequest::new(&case.script).cancel_with(cancel);
+    let mut request = StartRequest::new(&case.script).cancel_with(case.cancellation());
     if let Some(args) = &case.args {
         request = request.args(args.clone());
     }

@@ -2,8 +2,11 @@
 //! library, the command line) turns a case into an [`Observed`] and has it compared here.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use fanfold::{Event, EventKind, RecordChecker, RunResult, SessionRecord, StopReason, WorkflowError};
+use fanfold::{
+    CancellationToken, Event, EventKind, RecordChecker, RunResult, SessionRecord, StopReason, WorkflowError,
+};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -34,6 +37,23 @@ pub struct Case {
 }
 
 impl Case {
+    /// A token that is cancelled when the case says so: at once, later, or never. Needs a Tokio runtime.
+    pub fn cancellation(&self) -> CancellationToken {
+        let cancel = CancellationToken::new();
+        match self.cancel_after_ms {
+            Some(0) => cancel.cancel(),
+            Some(ms) => {
+                let cancel = cancel.clone();
+                tokio::spawn(async move {
+                    tokio::time::sleep(Duration::from_millis(ms)).await;
+                    cancel.cancel();
+                });
+            }
+            None => {}
+        }
+        cancel
+    }
+
     /// The limits to run it with: its own, on a machine that has room for 16 agents at once.
     pub fn limits(&self) -> Value {
         let mut limits = self.limits.clone();

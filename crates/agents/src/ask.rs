@@ -13,7 +13,8 @@ use crate::{json, text};
 const MAX_ANSWER_BYTES: usize = 8 * 1024;
 
 /// Whoever answers prompts.
-pub(crate) trait Answerer: Send {
+pub trait Answerer: Send {
+    /// Why there is no answer.
     type Error: From<Unsatisfied> + Send;
 
     /// The answer to a prompt.
@@ -24,8 +25,8 @@ pub(crate) trait Answerer: Send {
 }
 
 /// What is to be asked, and what for.
-#[derive(Clone)]
-pub(crate) struct Question {
+#[derive(Clone, Debug)]
+pub struct Question {
     /// The prompt, with the order to answer with a value where one is wanted.
     prompt: String,
     schema: Option<Arc<Schema>>,
@@ -34,8 +35,11 @@ pub(crate) struct Question {
 }
 
 impl Question {
-    /// The question of a call of `agent()`.
-    pub(crate) fn new(request: &AgentRequest, attempts: u32) -> Result<Self, StartError> {
+    /// The question of a call of `agent()`. As many `attempts` are made in all for a value that satisfies the schema.
+    ///
+    /// # Errors
+    /// For a schema that cannot be enforced; never for a request that the engine made.
+    pub fn new(request: &AgentRequest, attempts: u32) -> Result<Self, StartError> {
         let unusable = |error| StartError::new(format!("the schema cannot be used: {error}"));
         let schema = request.options.validator().map_err(unusable)?;
         let prompt = match &request.options.schema {
@@ -46,7 +50,10 @@ impl Question {
     }
 
     /// Asks until the answer is good or was asked for often enough.
-    pub(crate) async fn ask<A: Answerer>(&self, whom: &mut A) -> Result<Answer, A::Error> {
+    ///
+    /// # Errors
+    /// The answerer's own, and what comes of [`Unsatisfied`].
+    pub async fn ask<A: Answerer>(&self, whom: &mut A) -> Result<Answer, A::Error> {
         let Some(schema) = &self.schema else {
             return whom.answer(&self.prompt).await.map(Answer::text);
         };
@@ -77,9 +84,15 @@ impl Question {
 
 /// Why no value was found.
 #[derive(Debug)]
-pub(crate) enum Unsatisfied {
+#[non_exhaustive]
+pub enum Unsatisfied {
     /// No answer satisfied the schema; what was wrong with the last.
-    Wrong { attempts: u32, wrong: Vec<String> },
+    Wrong {
+        /// How often was asked.
+        attempts: u32,
+        /// What was wrong, a violation each.
+        wrong: Vec<String>,
+    },
     /// Reading an answer broke.
     Unreadable(String),
 }
@@ -122,7 +135,7 @@ pub fn with_instructions(request: &AgentRequest) -> String {
 }
 
 /// The prompt of a child that is to answer with a value.
-pub fn with_schema(prompt: &str, schema: &Value) -> String {
+fn with_schema(prompt: &str, schema: &Value) -> String {
     format!(
         "{prompt}\n\n\
          Your final answer must be one JSON value that satisfies this JSON Schema, and nothing else:\n\
@@ -131,7 +144,7 @@ pub fn with_schema(prompt: &str, schema: &Value) -> String {
 }
 
 /// The prompt after an answer that was no good; `prompt` is that of [`with_schema`].
-pub fn again(prompt: &str, answer: &str, errors: &[String]) -> String {
+fn again(prompt: &str, answer: &str, errors: &[String]) -> String {
     format!(
         "{prompt}\n\
          You were asked this before, and this was your answer:\n\
@@ -148,7 +161,7 @@ pub fn again(prompt: &str, answer: &str, errors: &[String]) -> String {
 ///
 /// # Errors
 /// What is wrong with the likeliest value in it; never empty.
-pub fn read(answer: &str, schema: &Schema) -> Result<Value, Vec<String>> {
+pub(crate) fn read(answer: &str, schema: &Schema) -> Result<Value, Vec<String>> {
     let mut wrong = None;
     for candidate in json::candidates(answer) {
         let errors = match json::parse(candidate) {

@@ -8,10 +8,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use fanfold::{
-    AgentRequest, Answer, CancellationToken, Child, ChildError, Schema, StartError, Subagents, Support,
-};
-use fanfold_agents::ask;
+use fanfold::{AgentRequest, Answer, CancellationToken, Child, ChildError, StartError, Subagents, Support};
+use fanfold_agents::ask::{self, Answerer, Question};
 use fanfold_tool::CallingAgent as _;
 use futures::future::BoxFuture;
 use rmcp::model::{
@@ -91,19 +89,19 @@ impl Subagents for Sampling {
             })?;
             // Not as the system prompt: clients may leave that out.
             request.prompt = ask::with_instructions(&request);
-            let unusable = |error| StartError::new(format!("the schema cannot be used: {error}"));
-            let schema = request.options.validator().map_err(unusable)?;
+            let question = Question::new(&request, SCHEMA_ATTEMPTS)?;
             let id = format!("sampling-{}", request.seq);
+            let timeout_ms = request.options.timeout_ms;
             let deadline = request.options.timeout().and_then(|timeout| Instant::now().checked_add(timeout));
-            let question = Asking { outbox, request, schema };
+            let mut asking = Asking { outbox, request };
             Ok(Child::new(id, async move {
                 tokio::select! {
                     biased;
                     () = cancel.cancelled() => Err(ChildError::Cancelled),
-                    ms = expired(deadline, question.request.options.timeout_ms) => {
+                    ms = expired(deadline, timeout_ms) => {
                         Err(ChildError::failed(format!("timed out after {ms} ms")))
                     }
-                    answer = question.answer() => answer,
+                    answer = asking.answered(&question) => answer,
                 }
             }))
         })
@@ -129,50 +127,25 @@ async fn expired(deadline: Option<Instant>, ms: Option<u64>) -> u64 {
 struct Asking {
     outbox: Arc<Outbox>,
     request: AgentRequest,
-    schema: Option<Arc<Schema>>,
 }
 
 impl Asking {
     /// Asks until there is an answer or there are no retries left.
-    async fn answer(&self) -> Result<Answer, ChildError> {
+    async fn answered(&mut self, question: &Question) -> Result<Answer, ChildError> {
         let mut retries = self.request.options.retries.unwrap_or_default();
         loop {
-            match self.attempt().await {
+            match question.ask(self).await {
                 Err(ChildError::Failed(_)) if retries > 0 => retries -= 1,
                 ended => return ended,
             }
         }
     }
+}
 
-    /// Asks until the answer is good or was asked for often enough.
-    async fn attempt(&self) -> Result<Answer, ChildError> {
-        let (Some(schema), Some(text)) = (&self.schema, &self.request.options.schema) else {
-            return self.put(&self.request.prompt).await.map(Answer::text);
-        };
-        let original = ask::with_schema(&self.request.prompt, text);
-        let (mut prompt, mut wrong) = (original.clone(), Vec::new());
-        for _ in 0..SCHEMA_ATTEMPTS {
-            let answer: Arc<str> = self.put(&prompt).await?.into();
-            // Megabytes of JSON take their time.
-            let reading = {
-                let (answer, schema) = (answer.clone(), schema.clone());
-                tokio::task::spawn_blocking(move || ask::read(&answer, &schema))
-            };
-            match reading.await {
-                Ok(Ok(value)) => return Ok(Answer::structured(value)),
-                Ok(Err(errors)) => wrong = errors,
-                Err(error) => return Err(ChildError::broken(format!("cannot read the answer: {error}"))),
-            }
-            prompt = ask::again(&original, &answer, &wrong);
-        }
-        let wrong = wrong.join("; ");
-        Err(ChildError::failed(format!(
-            "no answer satisfied the schema, asked {SCHEMA_ATTEMPTS} times; the last: {wrong}"
-        )))
-    }
+impl Answerer for Asking {
+    type Error = ChildError;
 
-    /// Puts one question and waits for its answer.
-    async fn put(&self, prompt: &str) -> Result<String, ChildError> {
+    async fn answer(&mut self, prompt: &str) -> Result<String, ChildError> {
         let label = &*self.request.label;
         let params = CreateMessageRequestParams::new(vec![SamplingMessage::user_text(prompt)], MAX_TOKENS)
             .with_metadata(json!({"runId": &*self.request.run_id, "seq": self.request.seq, "label": label}));
@@ -186,6 +159,11 @@ impl Asking {
                 Err(ChildError::failed(format!("the MCP client did not answer within {minutes} minutes")))
             }
         }
+    }
+
+    /// Never: whoever no longer wants the answer drops the whole child.
+    async fn unwanted(&self) -> ChildError {
+        std::future::pending().await
     }
 }
 

@@ -1,9 +1,8 @@
 //! The conformance cases through the tool: texts, events and session records too.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use fanfold::{CancellationToken, RunResult, StopReason, event_stream};
+use fanfold::{RunResult, StopReason, event_stream};
 use fanfold_tests::conformance::{Case, Observed, cases, check};
 use fanfold_tool::{Answer, Completed, ToolError};
 use futures::StreamExt as _;
@@ -39,21 +38,10 @@ async fn run(case: &Case) -> Observed {
     if let Some(args) = &case.args {
         arguments["args"] = args.clone();
     }
-    let cancel = CancellationToken::new();
-    match case.cancel_after_ms {
-        Some(0) => cancel.cancel(),
-        Some(ms) => {
-            let cancel = cancel.clone();
-            tokio::spawn(async move {
-                tokio::time::sleep(Duration::from_millis(ms)).await;
-                cancel.cancel();
-            });
-        }
-        None => {}
-    }
     let agent = Assistant::new();
     let (observer, events) = event_stream();
-    let called = tool.execute(&arguments, by(&agent).cancel_with(cancel).observe(observer)).await;
+    let called =
+        tool.execute(&arguments, by(&agent).cancel_with(case.cancellation()).observe(observer)).await;
 
     assert_eq!(scripted.running(), 0, "{}: a child outlived the call", case.name);
     let (result, text) = match called {
