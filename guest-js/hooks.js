@@ -8,15 +8,14 @@
 (host) => {
   "use strict";
 
-  const { defineProperty, defineProperties, freeze, create, setPrototypeOf } = Object;
+  const { defineProperty, defineProperties, freeze, create } = Object;
   const { apply } = Reflect;
   const { isArray } = Array;
   const NativeError = Error;
   const NativePromise = Promise;
   const NativeString = String;
-  const { add, delete: remove, has } = Set.prototype;
+  const { then } = NativePromise.prototype;
   const { get: mapGet, set: mapSet, delete: mapDelete, forEach: mapForEach } = Map.prototype;
-  const size = Object.getOwnPropertyDescriptor(Set.prototype, "size").get;
   const { add: brand, has: branded } = WeakSet.prototype;
 
   // ── Errors ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -88,13 +87,13 @@
   };
 
   // ── Promises ────────────────────────────────────────────────────────────────────────────────────────────
-  // A promise of agent() stays in `unseen` until anything looks at it. `await`, then(), catch(), finally() and
-  // Promise.all() all read its `constructor` first.
-  const unseen = new Set();
+  // A promise of agent() is unseen until anything looks at it. `await`, then(), catch(), finally() and Promise.all()
+  // all read its `constructor` first.
+  const { seen } = host;
   const agentPromise = freeze(create(NativePromise.prototype, {
     constructor: {
       get() {
-        apply(remove, unseen, [this]);
+        seen(this);
         return NativePromise;
       },
     },
@@ -108,26 +107,59 @@
     else apply(mapSet, unhandled, [promise, reason]);
   };
 
-  // Calls `work(i)` for every i below count, all at once, and gathers the results in order. What throws gives
-  // null, unless it is a WorkflowError: that rejects the whole.
-  const gather = (count, work) =>
+  // Errors that became null in parallel() and pipeline(): how many, and what is said of the first few.
+  const maxSwallowed = 10;
+  const swallowed = [];
+  let swallowedCount = 0;
+  const swallow = (what, error) => {
+    if (swallowedCount < maxSwallowed) put(swallowed, swallowedCount, { __proto__: null, what, error });
+    swallowedCount++;
+  };
+
+  // Takes `count` items through `steps` steps, each item on its own, and gathers what comes of them in order.
+  // `call(i, step, value)` does a step of item i with what the step before gave. What throws gives null, unless it is a
+  // WorkflowError: that rejects the whole.
+  const gather = (what, count, steps, call) =>
     new NativePromise((resolve, reject) => {
       const results = host.nulls(count);
+      const at = host.nulls(count);
       let left = count;
-      const done = (i, value) => {
+      const finish = (i, value) => {
         results[i] = value;
         if (--left === 0) resolve(results);
       };
-      const one = async (i) => {
+      const failed = (i, error) => {
+        if (isGenuine(error)) return reject(error);
+        swallow(`${what}[${i}]`, error);
+        finish(i, null);
+      };
+      const go = (i, step, value) => {
+        at[i] = step;
+        let result;
         try {
-          done(i, await work(i));
+          result = call(i, step, value);
         } catch (error) {
-          if (isGenuine(error)) reject(error);
-          else done(i, null);
+          return failed(i, error);
         }
+        // Most steps give the promise of a call and nothing else: then the answer comes here without an await.
+        if (!host.watch(result, i, gave, failed)) later(i, result);
+      };
+      const gave = (i, value) => {
+        const step = at[i] + 1;
+        if (step === steps) finish(i, value);
+        else go(i, step, value);
+      };
+      const later = async (i, result) => {
+        let value;
+        try {
+          value = await result;
+        } catch (error) {
+          return failed(i, error);
+        }
+        gave(i, value);
       };
       if (count === 0) resolve(results);
-      for (let i = 0; i < count; i++) one(i);
+      for (let i = 0; i < count; i++) go(i, 0);
     });
 
   // ── Hooks ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -165,31 +197,26 @@
     throw misuse(`${what} must be plain data: ${path === "" ? "they" : path} ${message}`, path);
   };
 
-  // Writing down the whole stack would cost more than the rest of a call. Its author is in the first frame above
-  // agent(), or in the second if a native function made the call.
-  const noFrames = [0];
-  const twoFrames = [2];
-  const { get: getLimit, set: setLimit } = Object.getOwnPropertyDescriptor(NativeError, "stackTraceLimit");
-  const { captureStackTrace } = NativeError;
-
   const agent = (prompt, options) => {
-    // Made here so that it knows the author's line, and filled in if the call fails.
-    const limit = [apply(getLimit, NativeError, [])];
-    apply(setLimit, NativeError, noFrames);
+    let json = "{}";
+    try {
+      if (typeof prompt !== "string") throw misuse(`agent() takes a prompt string first, got ${kind(prompt)}`);
+      if (options !== undefined) json = toJson("agent() options", options);
+    } catch (error) {
+      return host.refuse(error);
+    }
+    return host.agent(prompt, json);
+  };
+  // What a call that failed rejects with. Its stack was written down when the call was made.
+  const agentError = (stack, failure) => {
     const error = new NativeError();
-    apply(setLimit, NativeError, twoFrames);
-    apply(captureStackTrace, NativeError, [error, agent]);
-    apply(setLimit, NativeError, limit);
-    const promise = new NativePromise((resolve, reject) => {
-      if (typeof prompt !== "string") {
-        throw misuse(`agent() takes a prompt string first, got ${kind(prompt)}`);
-      }
-      const json = options === undefined ? "{}" : toJson("agent() options", options);
-      host.agent(prompt, json, resolve, (failure) => reject(become(error, failure)));
-    });
-    setPrototypeOf(promise, agentPromise);
-    apply(add, unseen, [promise]);
-    return promise;
+    defineProperty(error, "stack", { __proto__: null, value: stack, writable: true, configurable: true });
+    return become(error, failure);
+  };
+
+  // Nobody needs to handle the rejection of this promise: somebody knows of it otherwise.
+  const quiet = (promise) => {
+    apply(then, promise, [undefined, () => {}]);
   };
 
   // A workflow that failed by an error of its own is an ordinary error: parallel() and pipeline() make it null.
@@ -213,18 +240,15 @@
 
   const parallel = async (thunks) => {
     const list = functions("parallel", "thunks", elements("parallel", "functions", thunks));
-    return await gather(list.length, (i) => (0, list[i])());
+    return await gather("parallel(): thunks", list.length, 1, (i) => (0, list[i])());
   };
 
   const pipeline = async (items, ...stages) => {
     const list = elements("pipeline", "items", items);
     if (stages.length === 0) throw misuse("pipeline() takes at least one stage function after the items");
     functions("pipeline", "stages", stages);
-    return await gather(list.length, async (i) => {
-      let value = list[i];
-      for (let s = 0; s < stages.length; s++) value = await (0, stages[s])(value, list[i], i);
-      return value;
-    });
+    return await gather("pipeline(): items", list.length, stages.length, (i, s, value) =>
+      (0, stages[s])(s === 0 ? list[i] : value, list[i], i));
   };
 
   const narrate = (hook, what, tell) => (text) => {
@@ -265,6 +289,10 @@
   // ── What the Rust half calls ────────────────────────────────────────────────────────────────────────────
   return {
     objectPrototype: Object.prototype,
+    agent,
+    agentPromise,
+    agentError,
+    quiet,
     rejected,
     // What header.js is made with.
     tools: { misuse, workflowError, kind, fix, log },
@@ -283,7 +311,6 @@
         host.threw(describe(error), stackOf(error), failure?.code, failure?.message, failure?.path);
       }
     },
-    neverAwaited: () => apply(size, unseen, []),
     unhandledRejections: () => {
       const texts = [];
       apply(mapForEach, unhandled, [(reason) => {
@@ -291,5 +318,15 @@
       }]);
       return texts;
     },
+    swallowedErrors: () => {
+      const texts = [];
+      for (let i = 0; i < swallowed.length; i++) {
+        const { what, error } = swallowed[i];
+        put(texts, 2 * i, what);
+        put(texts, 2 * i + 1, describeQuietly(error));
+      }
+      return texts;
+    },
+    swallowedCount: () => swallowedCount,
   };
 }

@@ -44,8 +44,19 @@ enum Options {
 enum Last {
     Json(Json),
     Text(String),
-    Report { json: String, never_awaited: u32, rejections: Vec<String> },
-    Failure { code: Option<Code>, message: String, stack: String, path: Option<String> },
+    Report {
+        json: String,
+        never_awaited: u32,
+        rejections: Vec<String>,
+        swallowed: Vec<(String, String)>,
+        swallowed_count: u32,
+    },
+    Failure {
+        code: Option<Code>,
+        message: String,
+        stack: String,
+        path: Option<String>,
+    },
     Trap,
     Never,
 }
@@ -98,13 +109,23 @@ impl From<Options> for String {
 
 impl From<Last> for Ending {
     fn from(last: Last) -> Self {
-        let value = |json| Self::Value { json, never_awaited: 0, unhandled_rejections: Vec::new() };
+        let value = |json| Self::Value {
+            json,
+            never_awaited: 0,
+            unhandled_rejections: Vec::new(),
+            swallowed: Vec::new(),
+            swallowed_count: 0,
+        };
         match last {
             Last::Json(Json(json)) => value(json.to_string()),
             Last::Text(json) => value(json),
-            Last::Report { json, never_awaited, rejections } => {
-                Self::Value { json, never_awaited, unhandled_rejections: rejections }
-            }
+            Last::Report { json, never_awaited, rejections, swallowed, swallowed_count } => Self::Value {
+                json,
+                never_awaited,
+                unhandled_rejections: rejections,
+                swallowed,
+                swallowed_count,
+            },
             Last::Failure { code, message, stack, path } => {
                 Self::Failure { code: code.map(Code::text), message, stack, path }
             }

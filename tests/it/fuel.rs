@@ -10,22 +10,22 @@ const TOLERANCE_PERCENT: u64 = 3;
 /// Scripts and the fuel that they use.
 const FIGURES: &[(&str, u64, &str)] = &[
     ("nothing", 102_697, "return 1"),
-    ("one agent", 172_673, "return await agent('x')"),
-    ("1,000 agents in sequence", 55_692_493, "for (let i = 0; i < 1000; i++) await agent('x')"),
+    ("one agent", 143_926, "return await agent('x')"),
+    ("1,000 agents in sequence", 35_035_731, "for (let i = 0; i < 1000; i++) await agent('x')"),
     (
         "1,000 agents in parallel",
-        82_868_143,
+        46_152_777,
         "return (await parallel(Array.from({ length: 1000 }, (_, i) => () => agent('x' + i)))).length",
     ),
     (
         "a pipeline of 3 stages over 300 items",
-        67_828_461,
+        35_742_238,
         "const items = Array.from({ length: 300 }, (_, i) => i);
          return (await pipeline(items, (i) => agent('a' + i), (p) => agent('b' + p), (p) => agent('c' + p))).length",
     ),
     (
         "100 agents with options and values",
-        9_890_085,
+        8_047_668,
         "const schema = { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] };
          let sum = 0;
          for (let i = 0; i < 100; i++) sum += (await agent(`json:{\"n\":${i}}`, { label: 'x', phase: 'p', schema })).n;

@@ -6,6 +6,7 @@ mod conformance;
 mod corpus;
 mod forgery;
 mod fuel;
+mod gather;
 mod hostile;
 mod messages;
 mod notes;

@@ -37,7 +37,7 @@ struct Args {
 fn main() -> Result<()> {
     let args = Args::parse();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("the crate is in the workspace")?;
-    let kinds: &[Kind] = if args.peers { &Kind::ALL } else { &[Kind::Fanfold] };
+    let kinds: &'static [Kind] = if args.peers { &Kind::ALL } else { &[Kind::Fanfold] };
     let mut rows = Vec::new();
     for work in WORKS.iter().filter(|work| work.name.contains(&args.only)) {
         say(&format!("{} …", work.name));
@@ -57,7 +57,7 @@ fn main() -> Result<()> {
 }
 
 /// A work on every engine, in turns.
-fn measure(root: &Path, kinds: &[Kind], work: &Work, rounds: usize) -> Result<Row> {
+fn measure(root: &Path, kinds: &'static [Kind], work: &Work, rounds: usize) -> Result<Row> {
     // Samples by engine and round; none for an engine that cannot do it.
     let mut samples: Vec<Vec<Vec<f64>>> = vec![Vec::new(); kinds.len()];
     // Started once, but for works that need a new process each time.
@@ -84,7 +84,7 @@ fn measure(root: &Path, kinds: &[Kind], work: &Work, rounds: usize) -> Result<Ro
             }
         }
     }
-    Ok(Row::new(work, samples))
+    Ok(Row::new(work, kinds, samples))
 }
 
 #[expect(clippy::print_stdout, reason = "a program that reports")]

@@ -17,6 +17,7 @@ const SANDBOXES: &str = "1000";
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Kind {
     Fanfold,
+    Floor,
     Reference,
     Codewhale,
     QuickJs,
@@ -24,8 +25,8 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    pub(super) const ALL: [Self; 5] =
-        [Self::Fanfold, Self::Reference, Self::Codewhale, Self::QuickJs, Self::Bare];
+    pub(super) const ALL: [Self; 6] =
+        [Self::Fanfold, Self::Floor, Self::Reference, Self::Codewhale, Self::QuickJs, Self::Bare];
 
     fn command(self, root: &Path, agents_at_once: u32) -> Command {
         let node = |script: &str| {
@@ -38,6 +39,11 @@ impl Kind {
             Self::Fanfold => {
                 let mut command = Command::new(root.join("target/release/examples/contender"));
                 command.arg(root.join("target/bench-cache")).arg(agents_at_once.to_string()).arg(SANDBOXES);
+                command
+            }
+            Self::Floor => {
+                let mut command = Command::new(root.join("target/release/examples/floor"));
+                command.arg(root.join("target/bench-cache"));
                 command
             }
             Self::Codewhale => {

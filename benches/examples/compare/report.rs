@@ -8,6 +8,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result};
 use peer_protocol::Hello;
 
+use super::peer::Kind;
 use super::work::{Measure, Work};
 
 const PAGE: &str = "docs/performance.md";
@@ -18,6 +19,7 @@ const END: &str = "<!-- … to here. -->\n";
 pub(super) struct Row {
     name: &'static str,
     is_memory: bool,
+    kinds: &'static [Kind],
     cells: Vec<Option<Cell>>,
 }
 
@@ -30,7 +32,7 @@ struct Cell {
 
 impl Row {
     /// From samples by engine and round, Fanfold's first.
-    pub(super) fn new(work: &Work, samples: Vec<Vec<Vec<f64>>>) -> Self {
+    pub(super) fn new(work: &Work, kinds: &'static [Kind], samples: Vec<Vec<Vec<f64>>>) -> Self {
         let rounds = |engine: &[Vec<f64>]| engine.iter().cloned().map(median).collect::<Vec<f64>>();
         let ours = rounds(&samples[0]);
         let cells = samples.iter().map(|engine| {
@@ -40,14 +42,16 @@ impl Row {
             })
         });
         let cells = cells.collect();
-        Self { name: work.name, is_memory: matches!(work.measure, Measure::Memory), cells }
+        Self { name: work.name, is_memory: matches!(work.measure, Measure::Memory), kinds, cells }
     }
 
     fn cell(&self, at: usize) -> String {
         let Some(cell) = &self.cells[at] else { return "cannot".into() };
         let value = if self.is_memory { bytes(cell.median) } else { time(cell.median) };
-        match at {
-            0 => format!("**{value}**"),
+        match self.kinds[at] {
+            Kind::Fanfold => format!("**{value}**"),
+            // Nobody can be faster than the floor.
+            Kind::Floor => format!("{value} · {} ×", digits(cell.ratio)),
             _ if cell.ratio < 1.0 => format!("{value} · **{} ×**", digits(cell.ratio)),
             _ => format!("{value} · {} ×", digits(cell.ratio)),
         }

@@ -132,7 +132,9 @@ impl Work {
 
     /// Whether an engine can do it at all.
     pub(super) fn suits(&self, kind: Kind) -> bool {
-        !(matches!(self.measure, Measure::Cancel { spinning: true }) && kind == Kind::QuickJs)
+        // Neither can interrupt a script that computes.
+        let cannot = matches!(kind, Kind::QuickJs | Kind::Floor);
+        !(matches!(self.measure, Measure::Cancel { spinning: true }) && cannot)
     }
 
     pub(super) fn agents_at_once(&self) -> u32 {

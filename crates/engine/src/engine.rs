@@ -24,7 +24,7 @@ use crate::sandbox::{ASYNC_STACK_BYTES, Sandboxes, WASM_STACK_BYTES};
 use crate::script::Script;
 use crate::subagents::Subagents;
 use crate::workflows::Workflows;
-use crate::{COMPONENT, json};
+use crate::{COMPONENT, json, kept};
 
 /// The provider that runs `agent()` unless a request names another.
 const DEFAULT_PROVIDER: &str = "spawn";
@@ -232,8 +232,8 @@ impl EngineBuilder {
     }
 
     /// Where the compiled sandbox is kept between processes, which makes every start but the first one fast.
-    /// Must be writable by trusted users alone: what is in there is machine code. Default: nowhere. Has no effect
-    /// on an engine of the host's own ([`Self::wasmtime`]), which has its own cache.
+    /// Must be writable by trusted users alone: what is in there is machine code. One that cannot be written to is as
+    /// good as none. Default: nowhere.
     pub fn cache_directory(mut self, path: impl Into<PathBuf>) -> Self {
         self.cache_directory = Some(path.into());
         self
@@ -292,18 +292,17 @@ impl EngineBuilder {
                     pooling::configure(&mut config, slots, self.limits.max_memory_bytes);
                     pool = SandboxPool::new(slots);
                 }
-                if let Some(directory) = self.cache_directory {
-                    let mut cache = wasmtime::CacheConfig::new();
-                    cache.with_directory(directory);
-                    config.cache(Some(wasmtime::Cache::new(cache).map_err(refused)?));
-                }
                 wasmtime::Engine::new(&config).map_err(|error| match self.pool {
                     Some(slots) => no_room(slots, &error),
                     None => refused(error),
                 })?
             }
         };
-        let component = Component::new(&engine, COMPONENT).map_err(refused)?;
+        let component = match &self.cache_directory {
+            Some(folder) => kept::component(&engine, COMPONENT, folder),
+            None => Component::new(&engine, COMPONENT),
+        };
+        let component = component.map_err(refused)?;
         let shared = Shared {
             sandboxes: Sandboxes::new(&engine, &component, pool).map_err(refused)?,
             programs: Arc::default(),

@@ -12,7 +12,7 @@ use futures::{FutureExt as _, StreamExt as _};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use crate::bindings::fanfold::workflow::types::{Failure, Report};
+use crate::bindings::fanfold::workflow::types::{Failure, Report, SwallowedError};
 use crate::limits::Limits;
 use crate::observe::Observer;
 use crate::pool::Pool;
@@ -48,7 +48,13 @@ pub enum Message {
 #[derive(Clone, Debug)]
 pub enum Ending {
     /// It says that its script returned this text.
-    Value { json: String, never_awaited: u32, unhandled_rejections: Vec<String> },
+    Value {
+        json: String,
+        never_awaited: u32,
+        unhandled_rejections: Vec<String>,
+        swallowed: Vec<(String, String)>,
+        swallowed_count: u32,
+    },
     /// It says that its script failed.
     Failure { code: Option<String>, message: String, stack: String, path: Option<String> },
     /// It traps.
@@ -106,8 +112,13 @@ impl Nursery for Inner {
         let script = Script::read(&text, Some(Meta::new("inner", "a guest inside")));
         let make: MakeGuest = Box::new(|_, link| {
             let ask = Message::Agent { prompt: "inner".into(), options: "{}".into() };
-            let value =
-                Ending::Value { json: "1".into(), never_awaited: 1, unhandled_rejections: Vec::new() };
+            let value = Ending::Value {
+                json: "1".into(),
+                never_awaited: 1,
+                unhandled_rejections: Vec::new(),
+                swallowed: Vec::new(),
+                swallowed_count: 0,
+            };
             guest(vec![ask, Message::Yield], value, link, CancellationToken::new())
         });
         async move { Ok((script?, make)) }.boxed()
@@ -140,13 +151,23 @@ fn guest(messages: Vec<Message>, ending: Ending, link: Arc<Link>, cancel: Cancel
             }
         }
         match ending {
-            Ending::Value { json, never_awaited, unhandled_rejections } => {
-                Ok(Report { outcome: Ok(json), never_awaited, unhandled_rejections })
+            Ending::Value { json, never_awaited, unhandled_rejections, swallowed, swallowed_count } => {
+                let swallowed = swallowed.into_iter().map(|(item, error)| SwallowedError { item, error });
+                let swallowed_errors = swallowed.collect();
+                Ok(Report {
+                    outcome: Ok(json),
+                    never_awaited,
+                    unhandled_rejections,
+                    swallowed_errors,
+                    swallowed_count,
+                })
             }
             Ending::Failure { code, message, stack, path } => Ok(Report {
                 outcome: Err(Failure { code, message, stack, path }),
                 never_awaited: 0,
                 unhandled_rejections: Vec::new(),
+                swallowed_errors: Vec::new(),
+                swallowed_count: 0,
             }),
             Ending::Trap => Err(ErrorCode::MemoryLimit.error("a trap")),
             Ending::Never => std::future::pending().await,

@@ -51,7 +51,7 @@
 //!
 //! Inside, data flows one way: `request` and `script` are checked, `run` drives a `sandbox` and writes down what
 //! happens in its books, `observe` tells it.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod agent_types;
 mod bindings;
@@ -61,6 +61,7 @@ mod engine;
 pub mod fuzzing;
 mod guests;
 mod json;
+mod kept;
 mod limits;
 mod observe;
 mod options;

@@ -109,7 +109,7 @@ impl Sandboxes {
             computed: Duration::ZERO,
             resumed: Arc::new(Mutex::new(Instant::now())),
             turn: self.turns.join(),
-            ticks_after_stop: 0,
+            may_finish: false,
             depth: 0,
         };
         let mut store = Store::new(self.pre.engine(), host);
@@ -149,8 +149,8 @@ pub(crate) struct Host {
     /// When it last got the processor.
     resumed: Arc<Mutex<Instant>>,
     turn: Turn,
-    /// Ticks it has seen since the run was stopped.
-    ticks_after_stop: u64,
+    /// Whether the current stretch of computation may see one more tick although the run is cancelled.
+    may_finish: bool,
     /// Calls into WebAssembly that are on the stack.
     depth: u32,
 }
@@ -175,14 +175,12 @@ fn on_tick(mut store: StoreContextMut<'_, Host>) -> wasmtime::Result<UpdateDeadl
             ))
             .into());
     }
-    if host.link.as_ref().is_some_and(|link| link.run.stopped.is_cancelled()) {
-        // One tick is enough to handle a cancellation.
-        host.ticks_after_stop += 1;
-        if host.ticks_after_stop > 1 {
-            return Err(ErrorCode::Cancelled
-                .error("the script went on computing after the run was cancelled")
-                .into());
+    if host.is_cancelled() {
+        if !std::mem::take(&mut host.may_finish) {
+            let message = "the script went on computing after the run was cancelled";
+            return Err(ErrorCode::Cancelled.error(message).into());
         }
+        return Ok(UpdateDeadline::Continue(1));
     }
     let (resumed, turn, link) = (host.resumed.clone(), host.turn.clone(), host.link.clone());
     Ok(UpdateDeadline::YieldCustom(
@@ -197,7 +195,7 @@ fn on_tick(mut store: StoreContextMut<'_, Host>) -> wasmtime::Result<UpdateDeadl
             tokio::select! {
                 biased;
                 // To be stopped it need not wait for its turn.
-                () = stopped => tokio::task::yield_now().await,
+                () = stopped => {}
                 () = turn.next() => {}
             }
             *lock(&resumed) = Instant::now();
@@ -213,6 +211,8 @@ fn on_call(mut store: StoreContextMut<'_, Host>, hook: CallHook) -> wasmtime::Re
             host.depth += 1;
             if host.depth == 1 {
                 host.computed = Duration::ZERO;
+                // What began before the cancellation knows nothing of it; a tick is enough to handle it.
+                host.may_finish = host.is_cancelled();
                 *host.resumed() = Instant::now();
                 (host.fuel_given, host.fuel_noted) = (host.pool.fuel_left(), 0);
                 let fuel = host.fuel_given;
@@ -380,6 +380,10 @@ impl Host {
     /// Whether the run's own script runs in this sandbox. One that compiles has no link.
     fn is_of_the_runs_script(&self) -> bool {
         self.link.as_ref().is_some_and(|link| link.is_root())
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.link.as_ref().is_some_and(|link| link.run.canceller.is_cancelled())
     }
 
     fn resumed(&self) -> MutexGuard<'_, Instant> {

@@ -1,10 +1,9 @@
 //! Turns at computing, so that scripts which compute for long leave the runtime time for everything else.
 //!
 //! A script that is interrupted yields, and wants to go on at once. Tokio looks at its timers when no task is ready,
-//! or after many polls: eight scripts on one thread would each compute for a tick before a timer is looked at. So
-//! of the scripts that were interrupted, only as many go on as the runtime has threads; the others wait. A script
-//! keeps its turn while it yields, and passes it on afterwards: in between, the thread finds nothing to do but its
-//! timers and other tasks.
+//! or after many polls: eight scripts on one thread would each compute for a tick before a timer is looked at. so
+//! of the scripts that were interrupted, only as many go on as the runtime has threads; the others wait. Whoever
+//! gets its turn yields first: the thread finds nothing to do but its timers and other tasks.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -42,13 +41,14 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
-    /// Lets the runtime do other things, then those scripts that wait, and returns when it is this one's turn.
+    /// Lets those scripts go on that wait, and returns when it is this one's turn and the runtime has nothing else to
+    /// do.
     pub(crate) async fn next(&self) {
-        tokio::task::yield_now().await;
         self.end();
         // It is never closed; if it were, nobody would have to wait.
         let turn = self.free.clone().acquire_owned().await.ok();
         *lock(&self.mine) = turn;
+        tokio::task::yield_now().await;
     }
 
     /// The script computes no more, for now.

@@ -4,11 +4,11 @@ use rquickjs::context::EvalOptions;
 use rquickjs::function::Opt;
 use rquickjs::{Coerced, Context, Ctx, Function, Object, Persistent, Result, Value, qjs};
 
-use crate::fanfold::workflow::agent::{self, Reply};
-use crate::fanfold::workflow::types::{Dialect, Failure, Settings};
+use crate::agent::Agents;
+use crate::fanfold::workflow::types::{Dialect, Failure, Settings, SwallowedError};
 use crate::fanfold::workflow::{budget, progress, workflows};
 use crate::json::{self, RootUndefined};
-use crate::{clock, task, text, timers, url};
+use crate::{agent, clock, task, text, timers, url};
 
 const SOURCE: &str = include_str!("../../../guest-js/hooks.js");
 const HEADER_SOURCE: &str = include_str!("../../../guest-js/header.js");
@@ -20,15 +20,16 @@ pub(crate) struct Hooks {
     drive: Persistent<Function<'static>>,
     install_header: Persistent<Function<'static>>,
     fire: Persistent<Function<'static>>,
-    never_awaited: Persistent<Function<'static>>,
     unhandled_rejections: Persistent<Function<'static>>,
+    swallowed_errors: Persistent<Function<'static>>,
+    swallowed_count: Persistent<Function<'static>>,
     object_prototype: Persistent<Object<'static>>,
 }
 
 impl Hooks {
     /// Evaluates the JavaScript half, which defines the globals.
-    pub(crate) fn install(context: &Context) -> Result<Self> {
-        let (hooks, rejected) = context.with(|ctx| Self::evaluate(&ctx))?;
+    pub(crate) fn install(context: &Context) -> Result<(Self, Agents)> {
+        let (hooks, agents, rejected) = context.with(|ctx| Self::evaluate(&ctx))?;
         context.runtime().set_host_promise_rejection_tracker(Some(Box::new(
             move |ctx, promise, reason, handled| {
                 // Tracking is best effort: it cannot fail a script.
@@ -37,12 +38,12 @@ impl Hooks {
                 }
             },
         )));
-        Ok(hooks)
+        Ok((hooks, agents))
     }
 
-    fn evaluate<'js>(ctx: &Ctx<'js>) -> Result<(Self, Persistent<Function<'static>>)> {
+    fn evaluate<'js>(ctx: &Ctx<'js>) -> Result<(Self, Agents, Persistent<Function<'static>>)> {
         let host = Object::new(ctx.clone())?;
-        host.set("agent", Function::new(ctx.clone(), call_agent)?)?;
+        agent::add_to(ctx, &host)?;
         host.set("phase", Function::new(ctx.clone(), tell_phase)?)?;
         host.set("log", Function::new(ctx.clone(), tell_log)?)?;
         host.set("isError", Function::new(ctx.clone(), |value: Value<'_>| value.is_error())?)?;
@@ -75,11 +76,12 @@ impl Hooks {
             drive: save(ctx, &hooks, "drive")?,
             install_header: save(ctx, &header, "install")?,
             fire: save(ctx, &header, "fire")?,
-            never_awaited: save(ctx, &hooks, "neverAwaited")?,
             unhandled_rejections: save(ctx, &hooks, "unhandledRejections")?,
+            swallowed_errors: save(ctx, &hooks, "swallowedErrors")?,
+            swallowed_count: save(ctx, &hooks, "swallowedCount")?,
             object_prototype: Persistent::save(ctx, hooks.get::<_, Object>("objectPrototype")?),
         };
-        Ok((this, save(ctx, &hooks, "rejected")?))
+        Ok((this, Agents::new(ctx, &hooks)?, save(ctx, &hooks, "rejected")?))
     }
 
     /// Makes the globals that depend on the run.
@@ -105,13 +107,18 @@ impl Hooks {
         self.fire.clone().restore(ctx)?.call((timer,))
     }
 
-    pub(crate) fn never_awaited(&self, ctx: &Ctx<'_>) -> Result<u32> {
-        self.never_awaited.clone().restore(ctx)?.call(())
+    pub(crate) fn unhandled_rejections<'js>(&self, ctx: &Ctx<'js>) -> Result<Vec<String>> {
+        texts(ctx, &self.unhandled_rejections)
     }
 
-    pub(crate) fn unhandled_rejections<'js>(&self, ctx: &Ctx<'js>) -> Result<Vec<String>> {
-        let texts: Vec<Value> = self.unhandled_rejections.clone().restore(ctx)?.call(())?;
-        texts.iter().map(|value| text::from_js(ctx, value)).collect()
+    pub(crate) fn swallowed_errors(&self, ctx: &Ctx<'_>) -> Result<Vec<SwallowedError>> {
+        let mut texts = texts(ctx, &self.swallowed_errors)?.into_iter();
+        let pairs = std::iter::from_fn(|| Some(SwallowedError { item: texts.next()?, error: texts.next()? }));
+        Ok(pairs.collect())
+    }
+
+    pub(crate) fn swallowed_count(&self, ctx: &Ctx<'_>) -> Result<u32> {
+        self.swallowed_count.clone().restore(ctx)?.call(())
     }
 
     fn object_prototype<'js>(&self, ctx: &Ctx<'js>) -> Result<Object<'js>> {
@@ -119,38 +126,23 @@ impl Hooks {
     }
 }
 
+/// Calls a function that gives a list of texts.
+fn texts<'js>(ctx: &Ctx<'js>, function: &Persistent<Function<'static>>) -> Result<Vec<String>> {
+    let texts: Vec<Value> = function.clone().restore(ctx)?.call(())?;
+    texts.iter().map(|value| text::from_js(ctx, value)).collect()
+}
+
 /// Keeps a function of an object that the JavaScript half made.
-fn save<'js>(ctx: &Ctx<'js>, from: &Object<'js>, name: &str) -> Result<Persistent<Function<'static>>> {
+pub(crate) fn save<'js>(
+    ctx: &Ctx<'js>,
+    from: &Object<'js>,
+    name: &str,
+) -> Result<Persistent<Function<'static>>> {
     Ok(Persistent::save(ctx, from.get::<_, Function>(name)?))
 }
 
-/// `host.agent(prompt, options, resolve, reject)`: asks the host, and settles the promise when it answers.
-fn call_agent<'js>(
-    ctx: Ctx<'js>,
-    prompt: Value<'js>,
-    options: Value<'js>,
-    resolve: Function<'js>,
-    reject: Function<'js>,
-) -> Result<()> {
-    let request =
-        agent::Request { prompt: text::from_js(&ctx, &prompt)?, options: text::from_js(&ctx, &options)? };
-    let resolve = Persistent::save(&ctx, resolve);
-    let reject = Persistent::save(&ctx, reject);
-    task::spawn_call(async move {
-        let answer = agent::run(request).await;
-        move |ctx: &Ctx<'_>| -> Result<()> {
-            match answer {
-                Ok(Reply::None) => resolve.restore(ctx)?.call((Value::new_null(ctx.clone()),)),
-                Ok(Reply::Text(text)) => resolve.restore(ctx)?.call((text,)),
-                Ok(Reply::Json(json)) => resolve.restore(ctx)?.call((ctx.json_parse(json)?,)),
-                Err(failure) => reject.restore(ctx)?.call((failure_object(ctx, failure)?,)),
-            }
-        }
-    });
-    Ok(())
-}
-
-/// `host.workflow(target, args, resolve, reject)`: the same, for a workflow inside of this one.
+/// `host.workflow(target, args, resolve, reject)`: asks the host to run a workflow inside of this one, and settles the
+/// promise when it has ended.
 fn call_workflow<'js>(
     ctx: Ctx<'js>,
     target: Value<'js>,

@@ -8,6 +8,7 @@
 //! - `lib`: the exports of the world, and the memory image that `wizer-initialize` leaves behind
 //! - `script`: source text to bytecode, bytecode to a function
 //! - `hooks`: the native half of the globals; the other half is `guest-js/hooks.js`
+//! - `agent`: the native half of `agent()`
 //! - `timers`, `url`: the same for what the header dialect has besides, with `guest-js/header.js` and `url.js`
 //! - `task`: one run from its start to its report
 //! - `json`: JavaScript values as strict JSON
@@ -15,6 +16,7 @@
 //! - `memory`: an allocator for small pieces that live for one run
 //! - `clock`: the time that moves with the timers alone, and seeded randomness
 
+mod agent;
 mod clock;
 mod hooks;
 mod json;
@@ -31,6 +33,7 @@ use javy::{Config, Runtime};
 
 wit_bindgen::generate!({ world: "workflow", path: "../../wit" });
 
+use agent::Agents;
 use hooks::Hooks;
 use memory::Memory;
 
@@ -44,6 +47,7 @@ const GC_THRESHOLD: usize = 2 << 20;
 struct Sandbox {
     runtime: Runtime,
     hooks: Hooks,
+    agents: Agents,
 }
 
 thread_local! {
@@ -60,8 +64,8 @@ impl Sandbox {
         let mut config = Config::default();
         config.gc_threshold(GC_THRESHOLD).weak_ref(true);
         let runtime = Runtime::new(config).expect("QuickJS starts");
-        let hooks = Hooks::install(runtime.context()).expect("the hooks install");
-        Self { runtime, hooks }
+        let (hooks, agents) = Hooks::install(runtime.context()).expect("the hooks install");
+        Self { runtime, hooks, agents }
     }
 }
 

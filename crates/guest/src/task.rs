@@ -111,8 +111,10 @@ fn turn(ctx: &Ctx<'_>, sandbox: &crate::Sandbox) {
     let Some(sender) = REPORT.take() else { return };
     let _ = sender.send(Report {
         outcome,
-        never_awaited: sandbox.hooks.never_awaited(ctx).unwrap_or_default(),
+        never_awaited: sandbox.agents.never_awaited(),
         unhandled_rejections: sandbox.hooks.unhandled_rejections(ctx).unwrap_or_default(),
+        swallowed_errors: sandbox.hooks.swallowed_errors(ctx).unwrap_or_default(),
+        swallowed_count: sandbox.hooks.swallowed_count(ctx).unwrap_or_default(),
     });
 }
 

@@ -60,7 +60,7 @@ pub enum Done {
     Parked {
         /// How long it took until all were at their agent, in milliseconds.
         start_ms: f64,
-        /// How much the resident memory of the process grew meanwhile, in bytes.
+        /// How much more memory the process took up meanwhile, in bytes.
         bytes: i64,
         /// How long each took to end when it was cancelled, in milliseconds.
         cancel_ms: Vec<f64>,
@@ -108,12 +108,12 @@ pub async fn serve<C: Contender>(hello: Hello, contender: C) -> Result<()> {
                 Done::Ran { ms }
             }
             Job::Park { script, count } => {
-                let before = resident()?;
+                let before = memory()?;
                 let began = Instant::now();
                 let parking = (0..count).map(|_| contender.park(script.clone()));
                 let parked = futures::future::try_join_all(parking).await?;
                 let start_ms = since(began);
-                let bytes = resident()? - before;
+                let bytes = memory()? - before;
                 let mut cancel_ms = Vec::new();
                 for parked in parked {
                     let began = Instant::now();
@@ -138,12 +138,17 @@ fn say(line: &impl Serialize) -> Result<()> {
     Ok(std::io::stdout().flush()?)
 }
 
-/// Resident memory of this process, in bytes.
+/// Memory that this process takes up, in bytes: pages that several mappings share count once.
+///
+/// Each run maps the pages of the sandbox's memory image, and the system counts them for each as resident, also those
+/// that no run has changed and that are there once.
 ///
 /// # Errors
-/// On systems without `/proc`.
-pub fn resident() -> Result<i64> {
-    let statm = std::fs::read_to_string("/proc/self/statm").context("memory is measured on Linux")?;
-    let pages: i64 = statm.split(' ').nth(1).context("statm has a second number")?.parse()?;
-    Ok(pages * 4096)
+/// On systems without `/proc/self/smaps_rollup`.
+fn memory() -> Result<i64> {
+    let rollup = std::fs::read_to_string("/proc/self/smaps_rollup").context("memory is measured on Linux")?;
+    let line =
+        rollup.lines().find_map(|line| line.strip_prefix("Pss:")).context("it has a proportional size")?;
+    let kib: i64 = line.trim().trim_end_matches(" kB").parse()?;
+    Ok(kib * 1024)
 }

@@ -33,8 +33,8 @@ pub(crate) const MAX_LEVELS: u32 = 3;
 /// Most warnings that a run keeps.
 pub(crate) const MAX_WARNINGS: usize = 100;
 
-/// Most unhandled rejections that a run tells.
-pub(crate) const MAX_REJECTIONS: usize = 10;
+/// Most errors of a kind that a run tells: rejections without a handler, and errors that became null.
+pub(crate) const MAX_LOST_ERRORS: usize = 10;
 
 /// What the driver has to do.
 #[derive(Debug)]
@@ -79,14 +79,22 @@ pub(crate) enum ChildEnd {
 #[derive(Debug)]
 pub(crate) struct ScriptEnd {
     pub(crate) outcome: Result<Box<RawValue>, WorkflowError>,
+    pub(crate) loose_ends: LooseEnds,
+}
+
+/// What a script has left that nobody looked at.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LooseEnds {
+    /// Calls of `agent()` whose answer is lost.
     pub(crate) never_awaited: u32,
-    pub(crate) unhandled_rejections: Vec<String>,
+    /// Errors that are lost, one text each.
+    pub(crate) errors: Vec<String>,
 }
 
 impl ScriptEnd {
     /// The script was stopped from outside.
     pub(crate) fn stopped(error: WorkflowError) -> Self {
-        Self { outcome: Err(error), never_awaited: 0, unhandled_rejections: Vec::new() }
+        Self { outcome: Err(error), loose_ends: LooseEnds::default() }
     }
 }
 
@@ -198,6 +206,11 @@ impl<R> Books<R> {
     /// The next thing to do.
     pub(crate) fn next_effect(&mut self) -> Option<Effect<R>> {
         self.effects.pop_front()
+    }
+
+    /// Whether there is something to do: effects, notes, or a call that waits for a slot if none is waited for.
+    pub(crate) fn has_news(&self, may_wait: bool) -> bool {
+        !self.effects.is_empty() || !self.notes.is_empty() || (may_wait && self.wants_slot())
     }
 
     /// What observers are to be told before the effects that are left are carried out.
@@ -400,12 +413,11 @@ impl<R> Books<R> {
     }
 
     /// A workflow has ended, however. Its children that still run are no longer wanted.
-    pub(crate) fn close_scope(&mut self, scope: ScopeId, never_awaited: u32, rejections: Vec<String>) {
+    pub(crate) fn close_scope(&mut self, scope: ScopeId, loose_ends: LooseEnds) {
         if self.scopes.remove(&scope).is_none() {
             return;
         }
-        self.never_awaited = self.never_awaited.saturating_add(never_awaited);
-        self.warn_of_rejections(rejections);
+        self.note(loose_ends);
         let calls = &mut self.calls;
         self.queue.retain(|seq| {
             let ended = calls.get(seq).is_some_and(|call| call.scope == scope);
@@ -417,9 +429,10 @@ impl<R> Books<R> {
         self.effects.push_back(Effect::StopChildren(scope));
     }
 
-    fn warn_of_rejections(&mut self, rejections: Vec<String>) {
-        for rejection in rejections.into_iter().take(MAX_REJECTIONS) {
-            self.warn(&format!("unhandled rejection: {}", cut(&rejection)));
+    fn note(&mut self, loose_ends: LooseEnds) {
+        self.never_awaited = self.never_awaited.saturating_add(loose_ends.never_awaited);
+        for error in loose_ends.errors.into_iter().take(2 * MAX_LOST_ERRORS + 1) {
+            self.warn(&cut(&error));
         }
     }
 
@@ -431,13 +444,12 @@ impl<R> Books<R> {
             return;
         }
         self.script_ended = true;
-        self.never_awaited = self.never_awaited.saturating_add(end.never_awaited);
+        self.note(end.loose_ends);
         match self.never_awaited {
             0 => {}
             1 => self.warn("1 agent() call was never awaited: its answer is lost"),
             n => self.warn(&format!("{n} agent() calls were never awaited: their answers are lost")),
         }
-        self.warn_of_rejections(end.unhandled_rejections);
         if self.terminal.is_none() {
             self.terminal = Some(match end.outcome {
                 Ok(value) => Terminal::Completed(value),

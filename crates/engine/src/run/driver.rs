@@ -5,10 +5,11 @@ use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use fanfold_types::{ErrorCode, Event, RunResult, WorkflowError};
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, poll_fn};
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt as _, StreamExt as _};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
@@ -16,9 +17,11 @@ use tokio::time::{Sleep, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::books::{Books, Effect, ScopeId, ScriptEnd};
+use super::canceller::Canceller;
 use super::child::{self, Step};
 use super::ending;
-use super::handle::{Canceller, Run};
+use super::handle::Run;
+use super::inline::Inline;
 use super::link::{Answerer, Link, Shared};
 use super::nested::{Inside, Nursery};
 use crate::agent_types::AgentTypes;
@@ -56,7 +59,7 @@ pub(crate) type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
 /// Starts the run's task on the current Tokio runtime.
 pub(crate) fn spawn(plan: Plan) -> Run {
     let meta = Arc::new(plan.script.meta.clone());
-    let canceller = Canceller::default();
+    let canceller = Canceller::new(plan.cancelled_by);
     let (told, result) = watch::channel(None);
     let run = Run::new(plan.id.clone(), meta.clone(), canceller.clone(), result, plan.limits.grace());
 
@@ -65,7 +68,15 @@ pub(crate) fn spawn(plan: Plan) -> Run {
     let start = (plan.start_time_ms, plan.seed);
     let (sender, called) = mpsc::unbounded_channel();
     let who = (plan.provider.clone(), plan.agent_types);
-    let shared = Arc::new(Shared::new(books, who, plan.limits.clone(), start, plan.nursery, sender));
+    let shared = Arc::new(Shared::new(
+        books,
+        who,
+        plan.limits.clone(),
+        start,
+        plan.nursery,
+        sender,
+        canceller.clone(),
+    ));
     let settings = shared.settings(&plan.script, plan.args, ScopeId::ROOT);
     let link = Link::new(shared.clone(), ScopeId::ROOT, plan.script.dialect);
     let guest = (plan.guest)(settings, Arc::new(link));
@@ -85,9 +96,8 @@ pub(crate) fn spawn(plan: Plan) -> Run {
         stop_nested: HashMap::new(),
         limits: plan.limits,
     };
-    let cancelled_by = plan.cancelled_by;
-    tokio::spawn(async move {
-        let drive = driver.drive(guest, &canceller, &cancelled_by);
+    tokio::spawn(Inline::new(async move {
+        let drive = driver.drive(guest, &canceller);
         if AssertUnwindSafe(drive).catch_unwind().await.is_err() {
             driver.panicked();
         }
@@ -99,7 +109,7 @@ pub(crate) fn spawn(plan: Plan) -> Run {
             // The observers have as long as children have to stop; then they go on by themselves.
             let _ = timeout(grace, telling).await;
         }
-    });
+    }));
     run
 }
 
@@ -134,25 +144,20 @@ type Deadline = Option<Pin<Box<Sleep>>>;
 impl Driver {
     /// Drives the run until nothing is left to wait for, or patience is over. The script is gone then, children
     /// may not be.
-    async fn drive(
-        &mut self,
-        guest: Guest,
-        canceller: &Canceller,
-        cancelled_by: &[(CancellationToken, &'static str)],
-    ) {
+    async fn drive(&mut self, guest: Guest, canceller: &Canceller) {
         let run = self.shared.clone();
         let mut guest = Some(guest);
         let mut slot: Option<Slot> = None;
         // When patience ends, once the run is ending.
         let mut force: Deadline = None;
         let mut overtime: Deadline = self.limits.max_duration_ms.map(|ms| after(Duration::from_millis(ms)));
-        let mut cancelled = pin!(cancelled(canceller, cancelled_by));
+        let mut cancelled = pin!(canceller.cancelled());
 
-        if (&mut cancelled).now_or_never().is_some() {
+        if canceller.is_cancelled() {
             // Cancelled before the first instruction: the script does not run at all.
             guest = None;
             let reason = canceller.reason();
-            run.books().cancel(&reason);
+            run.books().cancel(reason);
             run.books().script_ended(ScriptEnd::stopped(ErrorCode::Cancelled.error(reason)));
         }
         loop {
@@ -163,15 +168,15 @@ impl Driver {
             if slot.is_none() && run.books().wants_slot() {
                 slot = Some(self.next_slot());
             }
+            let may_wait = slot.is_none();
             tokio::select! {
                 biased;
                 permit = wait(&mut slot) => {
                     slot = None;
                     self.start_child(permit);
                 }
-                () = run.changed.notified() => {}
                 () = &mut cancelled, if force.is_none() => {
-                    run.books().cancel(&canceller.reason());
+                    run.books().cancel(canceller.reason());
                     run.stopped.cancel();
                     force = Some(after(self.limits.grace()));
                 }
@@ -181,6 +186,10 @@ impl Driver {
                 report = wait(&mut guest) => {
                     guest = None;
                     slot = None;
+                    if canceller.is_cancelled() {
+                        // It may have noticed before this task did.
+                        run.books().cancel(canceller.reason());
+                    }
                     self.script_ended(report);
                     force.get_or_insert_with(|| after(self.limits.grace()));
                 }
@@ -195,6 +204,8 @@ impl Driver {
                         force.get_or_insert_with(|| after(self.limits.grace()));
                     }
                 }
+                // Last, since what scripts write into the books they write while they are polled, above.
+                () = wanted(|| run.books().has_news(may_wait)) => {}
             }
         }
     }
@@ -306,6 +317,11 @@ fn answer_call(to: Answerer, answer: Result<super::books::Reply, WorkflowError>)
     let _ = to.send(answer);
 }
 
+/// Ready when the condition holds as this is polled.
+async fn wanted(condition: impl Fn() -> bool) {
+    poll_fn(|_| if condition() { Poll::Ready(()) } else { Poll::Pending }).await;
+}
+
 fn after(time: Duration) -> Pin<Box<Sleep>> {
     Box::pin(sleep(time))
 }
@@ -315,24 +331,5 @@ async fn wait<F: Future + Unpin>(future: &mut Option<F>) -> F::Output {
     match future {
         Some(future) => future.await,
         None => std::future::pending().await,
-    }
-}
-
-/// Waits for whoever cancels first, and makes sure that the canceller knows the reason.
-async fn cancelled(canceller: &Canceller, others: &[(CancellationToken, &'static str)]) {
-    let others = others.iter().map(|(token, reason)| {
-        Box::pin(async move {
-            token.cancelled().await;
-            *reason
-        })
-    });
-    let others = async {
-        let (reason, ..) = futures::future::select_all(others).await;
-        canceller.cancel(reason);
-    };
-    tokio::select! {
-        biased;
-        () = canceller.cancelled() => {}
-        () = others => {}
     }
 }

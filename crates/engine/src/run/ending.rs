@@ -3,7 +3,7 @@
 use fanfold_types::{ErrorCode, WorkflowError};
 use serde_json::value::RawValue;
 
-use super::books::{MAX_REJECTIONS, ScriptEnd};
+use super::books::{LooseEnds, MAX_LOST_ERRORS, ScriptEnd};
 use crate::bindings::fanfold::workflow::types as wit;
 use crate::json;
 use crate::limits::Limits;
@@ -19,15 +19,30 @@ pub(super) fn read(
         Err(error) => ScriptEnd::stopped(error),
         Ok(report) => ScriptEnd {
             outcome: outcome(report.outcome, script, limits),
-            never_awaited: report.never_awaited,
-            unhandled_rejections: report
-                .unhandled_rejections
-                .iter()
-                .take(MAX_REJECTIONS)
-                .map(|text| script.thrown(text).message)
-                .collect(),
+            loose_ends: LooseEnds {
+                never_awaited: report.never_awaited,
+                errors: rejections(&report.unhandled_rejections, script)
+                    .chain(swallowed(&report.swallowed_errors, report.swallowed_count, script))
+                    .collect(),
+            },
         },
     }
+}
+
+fn rejections(texts: &[String], script: &Script) -> impl Iterator<Item = String> {
+    let texts = texts.iter().take(MAX_LOST_ERRORS);
+    texts.map(|text| format!("unhandled rejection: {}", script.thrown(text).message))
+}
+
+fn swallowed(errors: &[wit::SwallowedError], count: u32, script: &Script) -> impl Iterator<Item = String> {
+    let told = errors.iter().take(MAX_LOST_ERRORS);
+    let more = (count as usize).saturating_sub(told.len());
+    let more =
+        (more > 0).then(|| format!("{more} more items of parallel() and pipeline() became null by errors"));
+    told.map(|swallowed| {
+        format!("{} became null: {}", swallowed.item, script.thrown(&swallowed.error).message)
+    })
+    .chain(more)
 }
 
 fn outcome(

@@ -1,11 +1,12 @@
 //! What the host holds of a run.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use fanfold_types::{ErrorCode, Meta, RunResult, StopReason};
 use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
+
+use super::canceller::Canceller;
 
 /// A run that has started. Dropping it cancels the run.
 ///
@@ -86,30 +87,5 @@ impl Run {
 impl Drop for Run {
     fn drop(&mut self) {
         self.cancel("the run was dropped");
-    }
-}
-
-/// Cancels a run once, for the first reason given.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Canceller(Arc<CancellerState>);
-
-#[derive(Debug, Default)]
-struct CancellerState {
-    reason: OnceLock<String>,
-    token: CancellationToken,
-}
-
-impl Canceller {
-    pub(super) fn cancel(&self, reason: &str) {
-        self.0.reason.get_or_init(|| reason.to_owned());
-        self.0.token.cancel();
-    }
-
-    pub(super) fn reason(&self) -> String {
-        self.0.reason.get().cloned().unwrap_or_default()
-    }
-
-    pub(super) async fn cancelled(&self) {
-        self.0.token.cancelled().await;
     }
 }

@@ -1,12 +1,14 @@
-//! Between the guests and the driver: what a script asks goes into the books at once, and wakes the driver.
+//! Between the guests and the driver: what a script asks goes into the books at once. The driver looks at them after
+//! each time it has polled the guests.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fanfold_types::{ErrorCode, WorkflowError};
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::books::{Books, Reply, ScopeId};
+use super::canceller::Canceller;
 use super::nested::{Inside, Nursery};
 use super::timers::{ScriptTime, Timers};
 use crate::agent_types::AgentTypes;
@@ -29,9 +31,9 @@ pub(crate) struct Shared {
     pub(super) support: Support,
     schemas: Schemas,
     agent_types: Option<Arc<dyn AgentTypes>>,
-    /// Tells the driver that the books have changed.
-    pub(super) changed: Notify,
-    /// Tells the scripts' computation that the run is over for them.
+    /// Knows of a cancellation at once.
+    pub(crate) canceller: Canceller,
+    /// Tells the scripts that the run is over for them: the books know of the cancellation.
     pub(crate) stopped: CancellationToken,
     pub(crate) pool: Arc<Pool>,
     pub(super) limits: Limits,
@@ -51,6 +53,7 @@ impl Shared {
         (start_time_ms, seed): (u64, u64),
         nursery: Arc<dyn Nursery>,
         inside: mpsc::UnboundedSender<Inside>,
+        canceller: Canceller,
     ) -> Self {
         Self {
             books: Mutex::new(books),
@@ -58,7 +61,7 @@ impl Shared {
             schemas: Schemas::default(),
             provider,
             agent_types,
-            changed: Notify::new(),
+            canceller,
             stopped: CancellationToken::new(),
             pool: Arc::new(Pool::new(&limits)),
             limits,
@@ -136,22 +139,17 @@ impl Link {
                 ));
             }
         }
-        self.run.changed.notify_one();
         answer.await.unwrap_or_else(|_| Err(ErrorCode::Cancelled.error("the run has ended")))
     }
 
     /// The script called `phase()`.
     pub(crate) fn phase(&self, title: &str) -> Result<(), WorkflowError> {
-        self.run.books().phase(self.scope, title)?;
-        self.run.changed.notify_one();
-        Ok(())
+        self.run.books().phase(self.scope, title)
     }
 
     /// The script called `log()`.
     pub(crate) fn log(&self, message: String) -> Result<(), WorkflowError> {
-        self.run.books().log(message)?;
-        self.run.changed.notify_one();
-        Ok(())
+        self.run.books().log(message)
     }
 
     /// The script called `budget.spent()`.

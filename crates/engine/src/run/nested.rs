@@ -6,7 +6,7 @@ use fanfold_types::WorkflowError;
 use futures::future::BoxFuture;
 use tokio::sync::oneshot;
 
-use super::books::{ScopeId, ScriptEnd};
+use super::books::{LooseEnds, ScopeId, ScriptEnd};
 use super::driver::MakeGuest;
 use super::ending;
 use super::link::{Link, Shared};
@@ -76,26 +76,24 @@ async fn run_inside(mut scope: Scope, wanted: Wanted, args: Option<String>) -> R
 struct Scope {
     run: Arc<Shared>,
     id: ScopeId,
-    /// Calls that nobody awaited, and rejections that nobody handled.
-    loose_ends: (u32, Vec<String>),
+    loose_ends: LooseEnds,
 }
 
 impl Scope {
     fn open(run: &Arc<Shared>, parent: ScopeId, bytes: u64) -> Result<Self, WorkflowError> {
         let id = run.books().open_scope(parent, bytes)?;
-        Ok(Self { run: run.clone(), id, loose_ends: Default::default() })
+        Ok(Self { run: run.clone(), id, loose_ends: LooseEnds::default() })
     }
 
     fn end(&mut self, end: &ScriptEnd) {
-        self.loose_ends = (end.never_awaited, end.unhandled_rejections.clone());
+        self.loose_ends = end.loose_ends.clone();
     }
 }
 
 impl Drop for Scope {
     fn drop(&mut self) {
-        let (never_awaited, rejections) = std::mem::take(&mut self.loose_ends);
-        self.run.books().close_scope(self.id, never_awaited, rejections);
-        self.run.changed.notify_one();
+        let loose_ends = std::mem::take(&mut self.loose_ends);
+        self.run.books().close_scope(self.id, loose_ends);
     }
 }
 

@@ -42,7 +42,7 @@ impl Test {
 
     fn returns(&mut self, value: &str) {
         let outcome = Ok(RawValue::from_string(value.to_owned()).unwrap());
-        self.books.script_ended(ScriptEnd { outcome, never_awaited: 0, unhandled_rejections: Vec::new() });
+        self.books.script_ended(ScriptEnd { outcome, loose_ends: LooseEnds::default() });
     }
 
     fn throws(&mut self, code: ErrorCode) {
@@ -422,14 +422,10 @@ fn what_a_person_should_know_is_said_once() {
     let outcome = Ok(RawValue::NULL.to_owned());
     test.books.script_ended(ScriptEnd {
         outcome,
-        never_awaited: 1,
-        unhandled_rejections: vec!["Error: x".into()],
+        loose_ends: LooseEnds { never_awaited: 1, errors: vec!["Error: x".into()] },
     });
     let result = test.close();
-    assert_eq!(
-        result.warnings,
-        ["w", "1 agent() call was never awaited: its answer is lost", "unhandled rejection: Error: x"]
-    );
+    assert_eq!(result.warnings, ["w", "Error: x", "1 agent() call was never awaited: its answer is lost"]);
     assert_eq!(test.warnings.len(), 3);
     assert_eq!(result.never_awaited, 1);
 }
