@@ -15,6 +15,7 @@
   const NativePromise = Promise;
   const NativeString = String;
   const { then } = NativePromise.prototype;
+  const size = Object.getOwnPropertyDescriptor(Map.prototype, "size").get;
   const { get: mapGet, set: mapSet, delete: mapDelete, forEach: mapForEach } = Map.prototype;
   const { add: brand, has: branded } = WeakSet.prototype;
 
@@ -278,8 +279,10 @@
     const budget = {};
     defineProperty(budget, "total", { value: total, enumerable: true });
     fix(budget, { spent, remaining });
-    defineProperty(globalThis, "budget", { value: freeze(budget), enumerable: true });
+    return freeze(budget);
   };
+  // Most runs have this one. It is fixed when the run begins.
+  defineProperty(globalThis, "budget", { value: makeBudget(null), enumerable: true, configurable: true });
 
   // Not ECMAScript, or not for scripts.
   for (const name of ["console", "queueMicrotask", "DOMException", "navigator", "performance"]) {
@@ -299,7 +302,8 @@
     // Makes what depends on the run, before any of the script runs. `dialect` adds the globals of the header dialect.
     begin: (maxItemsPerCall, budgetTotal, dialect) => {
       maxItems = maxItemsPerCall;
-      makeBudget(budgetTotal);
+      if (budgetTotal !== null) defineProperty(globalThis, "budget", { value: makeBudget(budgetTotal) });
+      defineProperty(globalThis, "budget", { configurable: false });
       dialect?.();
     },
     // Runs the script's function and reports how it settled, once.
@@ -311,22 +315,18 @@
         host.threw(describe(error), stackOf(error), failure?.code, failure?.message, failure?.path);
       }
     },
-    unhandledRejections: () => {
-      const texts = [];
+    // What nobody saw of the script: `undefined` if there is nothing, as in most runs.
+    looseEnds: () => {
+      if (swallowedCount === 0 && apply(size, unhandled, []) === 0) return;
+      const rejections = [], items = [], errors = [];
       apply(mapForEach, unhandled, [(reason) => {
-        if (texts.length < maxRejections) put(texts, texts.length, describeQuietly(reason));
+        if (rejections.length < maxRejections) put(rejections, rejections.length, describeQuietly(reason));
       }]);
-      return texts;
-    },
-    swallowedErrors: () => {
-      const texts = [];
       for (let i = 0; i < swallowed.length; i++) {
-        const { what, error } = swallowed[i];
-        put(texts, 2 * i, what);
-        put(texts, 2 * i + 1, describeQuietly(error));
+        put(items, i, swallowed[i].what);
+        put(errors, i, describeQuietly(swallowed[i].error));
       }
-      return texts;
+      return { __proto__: null, rejections, items, errors, count: swallowedCount };
     },
-    swallowedCount: () => swallowedCount,
   };
 }

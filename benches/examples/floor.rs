@@ -17,15 +17,18 @@ use tokio::task::JoinHandle;
 use wasmtime::component::{Accessor, Component, HasData, HasSelf, Linker};
 use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store};
 
-wasmtime::component::bindgen!({
-    path: "../wit",
-    world: "workflow",
-    exports: { default: async },
-});
+use bindings::fanfold::workflow::agent::{Reply, Request};
+use bindings::fanfold::workflow::types::Failure;
+use bindings::fanfold::workflow::{agent, budget, progress, timers, types, workflows};
+use bindings::{Settings, Workflow, WorkflowPre};
 
-use fanfold::workflow::agent::{Reply, Request};
-use fanfold::workflow::types::Failure;
-use fanfold::workflow::{agent, budget, progress, timers, types, workflows};
+mod bindings {
+    wasmtime::component::bindgen!({
+        path: "../wit",
+        world: "workflow",
+        exports: { default: async },
+    });
+}
 
 /// As many as Fanfold has in `compare`.
 const SANDBOXES: u32 = 1000;
@@ -131,7 +134,7 @@ impl Floor {
         let component = match unsafe { Component::deserialize_file(&engine, &kept) } {
             Ok(component) => component,
             Err(_) => {
-                let component = Component::new(&engine, ::fanfold::COMPONENT)?;
+                let component = Component::new(&engine, fanfold::COMPONENT)?;
                 std::fs::create_dir_all(&cache)?;
                 std::fs::write(&kept, component.serialize()?)?;
                 component

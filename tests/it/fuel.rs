@@ -9,8 +9,8 @@ const TOLERANCE_PERCENT: u64 = 3;
 
 /// Scripts and the fuel that they use.
 const FIGURES: &[(&str, u64, &str)] = &[
-    ("nothing", 102_697, "return 1"),
-    ("one agent", 143_926, "return await agent('x')"),
+    ("nothing", 45_378, "return 1"),
+    ("one agent", 85_286, "return await agent('x')"),
     ("1,000 agents in sequence", 35_035_731, "for (let i = 0; i < 1000; i++) await agent('x')"),
     (
         "1,000 agents in parallel",

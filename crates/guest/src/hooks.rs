@@ -20,10 +20,16 @@ pub(crate) struct Hooks {
     drive: Persistent<Function<'static>>,
     install_header: Persistent<Function<'static>>,
     fire: Persistent<Function<'static>>,
-    unhandled_rejections: Persistent<Function<'static>>,
-    swallowed_errors: Persistent<Function<'static>>,
-    swallowed_count: Persistent<Function<'static>>,
+    loose_ends: Persistent<Function<'static>>,
     object_prototype: Persistent<Object<'static>>,
+}
+
+/// Errors that nobody saw, for the report.
+#[derive(Default)]
+pub(crate) struct LooseEnds {
+    pub(crate) unhandled_rejections: Vec<String>,
+    pub(crate) swallowed_errors: Vec<SwallowedError>,
+    pub(crate) swallowed_count: u32,
 }
 
 impl Hooks {
@@ -76,9 +82,7 @@ impl Hooks {
             drive: save(ctx, &hooks, "drive")?,
             install_header: save(ctx, &header, "install")?,
             fire: save(ctx, &header, "fire")?,
-            unhandled_rejections: save(ctx, &hooks, "unhandledRejections")?,
-            swallowed_errors: save(ctx, &hooks, "swallowedErrors")?,
-            swallowed_count: save(ctx, &hooks, "swallowedCount")?,
+            loose_ends: save(ctx, &hooks, "looseEnds")?,
             object_prototype: Persistent::save(ctx, hooks.get::<_, Object>("objectPrototype")?),
         };
         Ok((this, Agents::new(ctx, &hooks)?, save(ctx, &hooks, "rejected")?))
@@ -107,18 +111,17 @@ impl Hooks {
         self.fire.clone().restore(ctx)?.call((timer,))
     }
 
-    pub(crate) fn unhandled_rejections<'js>(&self, ctx: &Ctx<'js>) -> Result<Vec<String>> {
-        texts(ctx, &self.unhandled_rejections)
-    }
-
-    pub(crate) fn swallowed_errors(&self, ctx: &Ctx<'_>) -> Result<Vec<SwallowedError>> {
-        let mut texts = texts(ctx, &self.swallowed_errors)?.into_iter();
-        let pairs = std::iter::from_fn(|| Some(SwallowedError { item: texts.next()?, error: texts.next()? }));
-        Ok(pairs.collect())
-    }
-
-    pub(crate) fn swallowed_count(&self, ctx: &Ctx<'_>) -> Result<u32> {
-        self.swallowed_count.clone().restore(ctx)?.call(())
+    /// What nobody saw of the script.
+    pub(crate) fn loose_ends(&self, ctx: &Ctx<'_>) -> Result<LooseEnds> {
+        let ends: Option<Object> = self.loose_ends.clone().restore(ctx)?.call(())?;
+        let Some(ends) = ends else { return Ok(LooseEnds::default()) };
+        let items = texts(ctx, &ends, "items")?.into_iter();
+        let errors = texts(ctx, &ends, "errors")?.into_iter();
+        Ok(LooseEnds {
+            unhandled_rejections: texts(ctx, &ends, "rejections")?,
+            swallowed_errors: items.zip(errors).map(|(item, error)| SwallowedError { item, error }).collect(),
+            swallowed_count: ends.get("count")?,
+        })
     }
 
     fn object_prototype<'js>(&self, ctx: &Ctx<'js>) -> Result<Object<'js>> {
@@ -126,9 +129,8 @@ impl Hooks {
     }
 }
 
-/// Calls a function that gives a list of texts.
-fn texts<'js>(ctx: &Ctx<'js>, function: &Persistent<Function<'static>>) -> Result<Vec<String>> {
-    let texts: Vec<Value> = function.clone().restore(ctx)?.call(())?;
+fn texts<'js>(ctx: &Ctx<'js>, from: &Object<'js>, name: &str) -> Result<Vec<String>> {
+    let texts: Vec<Value> = from.get(name)?;
     texts.iter().map(|value| text::from_js(ctx, value)).collect()
 }
 

@@ -6,6 +6,7 @@ use futures::channel::oneshot;
 use rquickjs::{Ctx, Result};
 
 use crate::fanfold::workflow::types::{Failure, Report, Settings};
+use crate::hooks::LooseEnds;
 use crate::{clock, script, timers, with_sandbox};
 
 type Outcome = core::result::Result<String, Failure>;
@@ -109,13 +110,11 @@ fn turn(ctx: &Ctx<'_>, sandbox: &crate::Sandbox) {
         break Err(HOPELESS.take().unwrap_or_else(deadlock));
     };
     let Some(sender) = REPORT.take() else { return };
-    let _ = sender.send(Report {
-        outcome,
-        never_awaited: sandbox.agents.never_awaited(),
-        unhandled_rejections: sandbox.hooks.unhandled_rejections(ctx).unwrap_or_default(),
-        swallowed_errors: sandbox.hooks.swallowed_errors(ctx).unwrap_or_default(),
-        swallowed_count: sandbox.hooks.swallowed_count(ctx).unwrap_or_default(),
-    });
+    let LooseEnds { unhandled_rejections, swallowed_errors, swallowed_count } =
+        sandbox.hooks.loose_ends(ctx).unwrap_or_default();
+    let never_awaited = sandbox.agents.never_awaited();
+    let report = Report { outcome, never_awaited, unhandled_rejections, swallowed_errors, swallowed_count };
+    let _ = sender.send(report);
 }
 
 fn deadlock() -> Failure {

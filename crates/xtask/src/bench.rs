@@ -8,8 +8,9 @@ use anyhow::{Context as _, Result, ensure};
 /// Measures Fanfold, and with `--peers` its peers beside it. `args` go to `compare`.
 pub(crate) fn run(args: &[String]) -> Result<()> {
     let root = crate::workspace();
-    // All default members, so that features are those of every other build.
-    run_in(&root, "cargo", &["build", "--release", "--examples"])?;
+    // Of all default members, so that features are those of every other build.
+    let programs = ["--example", "compare", "--example", "contender", "--example", "floor"];
+    run_in(&root, "cargo", &[&["build", "--release"], &programs[..]].concat())?;
     if args.iter().any(|arg| arg == "--peers") {
         // Their dependencies are not Fanfold's.
         let manifest = "benches/peers/codewhale/Cargo.toml";
