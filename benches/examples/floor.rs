@@ -1,14 +1,19 @@
 //! The floor for `cargo xtask bench --peers`: Fanfold's sandbox on Wasmtime alone.
 //!
-//!     floor CACHE-DIRECTORY
+//!     floor CACHE-DIRECTORY SANDBOXES
 //!
-//! The same component, with calls that are answered on the spot. No fuel, no epochs, no limits, no books, no events, no
+//! Sandboxes come from a pool of that many, or from none for 0.
+//!
+//! The same component, with calls that are answered as soon as they have been made. No fuel, no epochs, no limits, no books, no events, no
 //! task for a run: what a run costs when nobody keeps it in check. Fanfold cannot be faster than this; what it takes
 //! besides is what its promises cost.
 
 use std::collections::HashMap;
+use std::future::poll_fn;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Poll;
 
 use anyhow::{Context as _, Result, anyhow, ensure};
 use peer_protocol::{Contender, Hello, serve};
@@ -30,9 +35,6 @@ mod bindings {
     });
 }
 
-/// As many as Fanfold has in `compare`.
-const SANDBOXES: u32 = 1000;
-
 /// What a store carries: a permit for each agent that hangs.
 struct Host(Arc<Semaphore>);
 
@@ -50,6 +52,13 @@ impl<T: Send> agent::HostWithStore<T> for Host {
             host.with(|mut access| access.get().0.add_permits(1));
             std::future::pending::<()>().await;
         }
+        // No agent has its answer ready when it is asked.
+        let mut asked = false;
+        poll_fn(|cx| {
+            cx.waker().wake_by_ref();
+            if std::mem::replace(&mut asked, true) { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
         Ok(Reply::Text(request.prompt))
     }
 }
@@ -104,13 +113,13 @@ struct Floor {
 }
 
 impl Floor {
-    fn make(cache: PathBuf) -> wasmtime::Result<Self> {
+    fn make(cache: PathBuf, sandboxes: u32) -> wasmtime::Result<Self> {
         let mut pool = PoolingAllocationConfig::new();
-        pool.total_component_instances(SANDBOXES)
-            .total_core_instances(4 * SANDBOXES)
-            .total_memories(SANDBOXES)
-            .total_tables(4 * SANDBOXES)
-            .total_stacks(SANDBOXES)
+        pool.total_component_instances(sandboxes)
+            .total_core_instances(4 * sandboxes)
+            .total_memories(sandboxes)
+            .total_tables(4 * sandboxes)
+            .total_stacks(sandboxes)
             .max_component_instance_size(256 << 10)
             .max_core_instance_size(256 << 10)
             .table_elements(10_000)
@@ -126,10 +135,14 @@ impl Floor {
             .async_stack_size(5 << 20)
             .generate_address_map(false)
             .native_unwind_info(false)
-            .wasm_backtrace_max_frames(None)
-            .allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+            .wasm_backtrace_max_frames(None);
+        if sandboxes > 0 {
+            config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+        }
         let engine = Engine::new(&config)?;
-        let kept = cache.join("floor.cwasm");
+        let mut hasher = DefaultHasher::new();
+        (fanfold::COMPONENT, sandboxes > 0).hash(&mut hasher);
+        let kept = cache.join(format!("floor-{:016x}.cwasm", hasher.finish()));
         // SAFETY: the folder is this benchmark's own.
         let component = match unsafe { Component::deserialize_file(&engine, &kept) } {
             Ok(component) => component,
@@ -212,8 +225,10 @@ impl Contender for Floor {
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    let cache = std::env::args().nth(1).context("usage: floor CACHE-DIRECTORY")?;
-    let floor = Floor::make(cache.into()).map_err(|error| anyhow!("{error:?}"))?;
+    let mut args = std::env::args().skip(1);
+    let mut next = || args.next().context("usage: floor CACHE-DIRECTORY SANDBOXES");
+    let (cache, sandboxes) = (next()?, next()?.parse()?);
+    let floor = Floor::make(cache.into(), sandboxes).map_err(|error| anyhow!("{error:?}"))?;
     let hello = Hello { name: "the sandbox alone".into(), version: env!("CARGO_PKG_VERSION").into() };
     tokio::spawn(serve(hello, floor)).await?
 }

@@ -18,7 +18,7 @@ use clap::Parser;
 
 use peer::{Kind, Peer};
 use report::Row;
-use work::{Measure, WORKS, Work};
+use work::{Measure, Setup, WORKS, Work};
 
 #[derive(Parser)]
 #[command(about = "Measures Fanfold, and its peers beside it")]
@@ -45,7 +45,7 @@ fn main() -> Result<()> {
     }
     let versions = kinds
         .iter()
-        .map(|kind| Ok(Peer::start(*kind, root, work::AGENTS_AT_ONCE)?.hello.clone()))
+        .map(|kind| Ok(Peer::start(*kind, root, Setup::SERVICE)?.hello.clone()))
         .collect::<Result<Vec<_>>>()?;
     let table = report::table(&versions, &rows);
     if args.peers && args.only.is_empty() {
@@ -73,7 +73,7 @@ fn measure(root: &Path, kinds: &'static [Kind], work: &Work, rounds: usize) -> R
             }
             let mut peer = match peers[at].take() {
                 Some(peer) => peer,
-                None => Peer::start(kind, root, work.agents_at_once())?,
+                None => Peer::start(kind, root, work.setup())?,
             };
             let taken = peer.take(work).with_context(|| format!("{} on {}", work.name, peer.hello.name))?;
             if round > 0 {

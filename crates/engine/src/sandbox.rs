@@ -332,7 +332,8 @@ impl<T: Send> agent::HostWithStore<T> for Host {
         request: agent::Request,
     ) -> wasmtime::Result<Result<agent::Reply, Failure>> {
         let link = accessor.with(|mut access| access.get().link())?;
-        Ok(link.agent(request.prompt, &request.options).await.map(agent::Reply::from).map_err(Failure::from))
+        let agent::Request { prompt, options } = request;
+        Ok(link.agent(prompt, &options).await.map(agent::Reply::from).map_err(Failure::from))
     }
 }
 

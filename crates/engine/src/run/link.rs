@@ -120,6 +120,16 @@ impl Link {
 
     /// The script called `agent()`.
     pub(crate) async fn agent(&self, prompt: String, options: &str) -> Result<Reply, WorkflowError> {
+        // Nothing of the call is kept beside its answer while it waits.
+        let answer = self.call(prompt, options)?;
+        answer.await.unwrap_or_else(|_| Err(ErrorCode::Cancelled.error("the run has ended")))
+    }
+
+    fn call(
+        &self,
+        prompt: String,
+        options: &str,
+    ) -> Result<oneshot::Receiver<Result<Reply, WorkflowError>>, WorkflowError> {
         self.run.books().admit((prompt.len() + options.len()) as u64)?;
         let (mut options, private) = options::parse(options, &self.run.schemas)?;
         define(&mut options, self.run.support, self.run.agent_types.as_deref())?;
@@ -139,7 +149,7 @@ impl Link {
                 ));
             }
         }
-        answer.await.unwrap_or_else(|_| Err(ErrorCode::Cancelled.error("the run has ended")))
+        Ok(answer)
     }
 
     /// The script called `phase()`.
