@@ -277,8 +277,8 @@ fn a_workflow_inside_has_a_phase_and_children_of_its_own() {
     assert_eq!(phases, [(inner, Some("outer")), (inner, Some("inner"))]);
     test.started(1);
     // It ends while one of its children runs and the other starts: both are no longer wanted.
-    test.books.close_scope(inner, 1, vec!["x".into()]);
-    test.books.close_scope(inner, 1, Vec::new());
+    test.books.close_scope(inner, LooseEnds { never_awaited: 1, errors: vec!["x".into()] });
+    test.books.close_scope(inner, LooseEnds { never_awaited: 1, errors: Vec::new() });
     test.started(2);
     test.books.child_ended(1, ChildEnd::Failed("stopped".into()));
     test.books.child_ended(2, ChildEnd::Cancelled);
@@ -311,7 +311,7 @@ fn workflows_inside_have_an_end_in_depth_and_number() {
     let second = test.books.open_scope(ScopeId::ROOT, 0).unwrap();
     let third = test.books.open_scope(second, 0).unwrap();
     assert_eq!(test.books.open_scope(third, 0).unwrap_err().code, Some(ErrorCode::InvalidArgument));
-    test.books.close_scope(second, 0, Vec::new());
+    test.books.close_scope(second, LooseEnds::default());
     assert_eq!(test.books.open_scope(second, 0).unwrap_err().code, Some(ErrorCode::Cancelled));
     test.books.open_scope(ScopeId::ROOT, 0).unwrap();
     assert_eq!(test.books.open_scope(ScopeId::ROOT, 0).unwrap_err().code, Some(ErrorCode::AgentCap));
