@@ -1,5 +1,5 @@
 // The script's half of every hook: what the globals `agent`, `workflow`, `parallel`, `pipeline`, `phase`, `log` and
-// `budget` do before and after they ask the host. The other half is crates/guest/src/hooks.rs. What the header
+// `budget` do before and after they ask the host. The other half is crates/guest/src/hooks.rs and agent.rs. What the header
 // dialect has besides is in header.js and url.js.
 //
 // This is one function expression, evaluated once when the guest is built; what it makes is part of the memory
@@ -14,7 +14,6 @@
   const NativeError = Error;
   const NativePromise = Promise;
   const NativeString = String;
-  const { then } = NativePromise.prototype;
   const size = Object.getOwnPropertyDescriptor(Map.prototype, "size").get;
   const { get: mapGet, set: mapSet, delete: mapDelete, forEach: mapForEach } = Map.prototype;
   const { add: brand, has: branded } = WeakSet.prototype;
@@ -215,11 +214,6 @@
     return become(error, failure);
   };
 
-  // Nobody needs to handle the rejection of this promise: somebody knows of it otherwise.
-  const quiet = (promise) => {
-    apply(then, promise, [undefined, () => {}]);
-  };
-
   // A workflow that failed by an error of its own is an ordinary error: parallel() and pipeline() make it null.
   const failed = (error, failure) => {
     if (failure.code !== undefined) return become(error, failure);
@@ -295,7 +289,6 @@
     agent,
     agentPromise,
     agentError,
-    quiet,
     rejected,
     // What header.js is made with.
     tools: { misuse, workflowError, kind, fix, log },

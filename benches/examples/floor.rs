@@ -4,9 +4,9 @@
 //!
 //! Sandboxes come from a pool of that many, or from none for 0.
 //!
-//! The same component, with calls that are answered as soon as they have been made. No fuel, no epochs, no limits, no books, no events, no
-//! task for a run: what a run costs when nobody keeps it in check. Fanfold cannot be faster than this; what it takes
-//! besides is what its promises cost.
+//! It is the same component, and calls are answered as soon as they have been made. There is no fuel, no epoch, no
+//! limit, no books and no event: what a run costs when nobody keeps it in check. Fanfold cannot be faster than this;
+//! what it takes besides is what its promises cost.
 
 use std::collections::HashMap;
 use std::future::poll_fn;

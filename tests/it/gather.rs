@@ -72,6 +72,15 @@ async fn an_error_reaches_everybody_who_waits_and_is_handled_then() {
 }
 
 #[tokio::test]
+async fn what_a_script_does_to_the_promise_of_a_call_keeps_its_error_from_nobody() {
+    let script = "const p = agent('infra:x');
+        Object.defineProperty(p, 'constructor', { get() { throw new Error('mine') } });
+        Promise.prototype.then = () => { throw new Error('mine') };
+        try { await parallel([() => p]) } catch (error) { return error.code }";
+    assert_eq!(value(script).await, json!("AGENT_RESULT"));
+}
+
+#[tokio::test]
 async fn stages_get_what_the_stage_before_gave_in_the_order_of_the_stages() {
     let script = "const seen = [];
         const values = await pipeline(['a', 'b'],

@@ -232,8 +232,9 @@ impl EngineBuilder {
     }
 
     /// Where the compiled sandbox is kept between processes, which makes every start but the first one fast.
-    /// Must be writable by trusted users alone: what is in there is machine code. One that cannot be written to is as
-    /// good as none. Default: nowhere.
+    /// Must be writable by trusted users alone: what is in there is machine code. What cannot be written there is
+    /// compiled at every start. Files of earlier versions, 5 MiB each, stay until somebody removes them. Also for an
+    /// engine of the host's own ([`Self::wasmtime`]). Default: nowhere.
     pub fn cache_directory(mut self, path: impl Into<PathBuf>) -> Self {
         self.cache_directory = Some(path.into());
         self

@@ -6,13 +6,12 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::process;
 
+use uuid::Uuid;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-/// Loads what an earlier process compiled, or compiles it and keeps it. A folder that cannot be written to keeps
-/// nothing.
+/// Loads what an earlier process compiled, or compiles it and keeps it if it can be written there.
 ///
 /// # Errors
 /// When Wasmtime does not compile it.
@@ -41,10 +40,10 @@ fn file(engine: &Engine, wasm: &[u8], folder: &Path) -> PathBuf {
 
 /// Writes a file that others see whole or not at all.
 fn write(file: &Path, bytes: &[u8]) -> io::Result<()> {
-    let unfinished = file.with_extension(format!("{}.tmp", process::id()));
+    let unfinished = file.with_extension(format!("{}.tmp", Uuid::new_v4()));
     let written = (|| {
         fs::create_dir_all(file.parent().unwrap_or(Path::new(".")))?;
-        let mut to = fs::File::create(&unfinished)?;
+        let mut to = fs::File::create_new(&unfinished)?;
         to.write_all(bytes)?;
         to.sync_all()?;
         fs::rename(&unfinished, file)
@@ -57,6 +56,8 @@ fn write(file: &Path, bytes: &[u8]) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::thread;
+
     use super::*;
 
     /// A component without anything, and one with a section of no meaning.
@@ -64,9 +65,7 @@ mod tests {
     const OTHER: &[u8] = b"\0asm\x0d\0\x01\0\0\x02\x01a";
 
     fn folder(name: &str) -> PathBuf {
-        let folder = std::env::temp_dir().join(format!("fanfold-kept-{name}-{}", process::id()));
-        let _ = fs::remove_dir_all(&folder);
-        folder
+        std::env::temp_dir().join(format!("fanfold-kept-{name}-{}", Uuid::new_v4()))
     }
 
     #[test]
@@ -78,6 +77,22 @@ mod tests {
         component(&engine, WASM, &folder).unwrap();
         assert_eq!(fs::metadata(&file).unwrap().modified().unwrap(), first, "it is not written again");
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "and nothing else is");
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn engines_that_start_together_do_not_disturb_each_other() {
+        let folder = folder("together");
+        thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for _ in 0..20 {
+                        component(&Engine::default(), WASM, &folder).unwrap();
+                    }
+                });
+            }
+        });
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "nothing unfinished is left");
         fs::remove_dir_all(folder).unwrap();
     }
 

@@ -1,15 +1,18 @@
 //! Turns at computing, so that scripts which compute for long leave the runtime time for everything else.
 //!
 //! A script that is interrupted yields, and wants to go on at once. Tokio looks at its timers when no task is ready,
-//! or after many polls: eight scripts on one thread would each compute for a tick before a timer is looked at. so
+//! or after many polls: eight scripts on one thread would each compute for a tick before a timer is looked at. So
 //! of the scripts that were interrupted, only as many go on as the runtime has threads; the others wait. Whoever
 //! gets its turn yields first: the thread finds nothing to do but its timers and other tasks.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use futures::StreamExt as _;
+use futures::stream::FuturesUnordered;
 use tokio::runtime::{Handle, Id};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::yield_now;
 
 /// The turns of every runtime that runs scripts of an engine: one runtime that stands still must not hold up
 /// another.
@@ -41,14 +44,14 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
-    /// Lets those scripts go on that wait, and returns when it is this one's turn and the runtime has nothing else to
-    /// do.
+    /// Lets those scripts go on that wait, and returns when it is this one's turn and the runtime has had a chance to do
+    /// everything else.
     pub(crate) async fn next(&self) {
         self.end();
         // It is never closed; if it were, nobody would have to wait.
         let turn = self.free.clone().acquire_owned().await.ok();
         *lock(&self.mine) = turn;
-        tokio::task::yield_now().await;
+        give_way().await;
     }
 
     /// The script computes no more, for now.
@@ -57,7 +60,29 @@ impl Turn {
     }
 }
 
+/// Waits until the runtime comes back to this. Tokio's own future for that is ready as soon as it is polled again, and a
+/// run polls its script again whenever something else of it has changed.
+async fn give_way() {
+    FuturesUnordered::from_iter([yield_now()]).next().await;
+}
+
 /// Nothing that holds a lock here can panic.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn who_gives_way_waits_for_the_runtime_however_often_it_is_polled() {
+        let mut gives_way = Box::pin(give_way());
+        for _ in 0..3 {
+            assert!((&mut gives_way).now_or_never().is_none());
+        }
+        gives_way.await;
+    }
 }

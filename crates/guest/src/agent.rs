@@ -22,8 +22,8 @@ pub(crate) struct Agents {
     prototype: Persistent<Object<'static>>,
     /// `(stack, failure)` to a WorkflowError.
     error: Persistent<Function<'static>>,
-    /// Makes the rejection of a promise nobody's concern.
-    quiet: Persistent<Function<'static>>,
+    /// `(promise, reason, handled)`: that a rejection has a handler or has none.
+    rejected: Persistent<Function<'static>>,
     stack: Stack,
     /// Calls whose promise nothing has looked at, by where that is.
     unseen: RefCell<HashMap<*mut qjs::JSObject, Unseen>>,
@@ -86,7 +86,7 @@ impl Agents {
             hook: save(ctx, hooks, "agent")?,
             prototype: Persistent::save(ctx, hooks.get::<_, Object>("agentPromise")?),
             error: save(ctx, hooks, "agentError")?,
-            quiet: save(ctx, hooks, "quiet")?,
+            rejected: save(ctx, hooks, "rejected")?,
             stack,
             unseen: RefCell::default(),
         })
@@ -183,10 +183,11 @@ fn reject_with<'js>(
     watcher: Option<Watcher>,
 ) -> Result<()> {
     let reject = reject.restore(ctx)?;
-    let Some(watcher) = watcher else { return reject.call((error,)) };
-    let quiet = with_sandbox(|sandbox| sandbox.agents.quiet.clone().restore(ctx))?;
-    let () = quiet.call((watcher.promise.restore(ctx)?,))?;
     let () = reject.call((error,))?;
+    let Some(watcher) = watcher else { return Ok(()) };
+    // Somebody knows of it, though no handler does.
+    let rejected = with_sandbox(|sandbox| sandbox.agents.rejected.clone().restore(ctx))?;
+    let () = rejected.call((watcher.promise.restore(ctx)?, (), true))?;
     watcher.failed.restore(ctx)?.call((watcher.item, error))
 }
 

@@ -50,8 +50,8 @@ pub struct RunResult {
     /// `agent()` calls whose promise nothing ever looked at: their answers were lost.
     #[serde(default)]
     pub never_awaited: u32,
-    /// What was put right or ignored on the way, for people: unhandled rejections, hints that the provider
-    /// does not honour.
+    /// What was put right or ignored on the way, for people: unhandled rejections, errors that
+    /// `parallel()` and `pipeline()` made `null` of, hints that the provider does not honour.
     #[serde(default)]
     pub warnings: Vec<String>,
     /// WebAssembly fuel that the script used, about one unit an instruction.

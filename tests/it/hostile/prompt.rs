@@ -30,19 +30,32 @@ async fn timers_are_prompt_on_a_multi_thread_runtime() {
     timers_are_prompt("multi thread").await;
 }
 
-async fn spinning(engine: &Engine) -> Vec<Run> {
+/// Scripts that never end by themselves.
+const SPINS: &str = "await agent('x'); while (true) {}";
+const SPINS_AND_NARRATES: &str =
+    "await agent('x'); for (let i = 0; ; i++) if (i % 20000 === 0) log(`at ${i}`)";
+const SPINS_BETWEEN_AGENTS: &str = "for (;;) { for (let i = 0; i < 30000; i++); await agent('x') }";
+
+async fn spinning(engine: &Engine, script: &str) -> Vec<Run> {
     let mut runs = Vec::new();
     for _ in 0..SCRIPTS {
-        let script = "await agent('x'); while (true) {}";
         runs.push(engine.start(support::request(script)).await.expect("the script starts"));
     }
     runs
 }
 
 async fn timers_are_prompt(kind: &str) {
-    let limits = json!({"syncTimeoutMs": 60_000, "maxConcurrentAgents": 8});
+    for script in [SPINS, SPINS_AND_NARRATES, SPINS_BETWEEN_AGENTS] {
+        timers_are_prompt_beside(script, kind).await;
+    }
+}
+
+async fn timers_are_prompt_beside(script: &str, kind: &str) {
+    let limits = json!({
+        "syncTimeoutMs": 60_000, "maxConcurrentAgents": 8, "maxNarrationEvents": 1_000_000, "maxTotalAgents": 1_000_000,
+    });
     let (engine, _) = support::engine(support::limits(limits));
-    let runs = spinning(&engine).await;
+    let runs = spinning(&engine, script).await;
     // Making eight sandboxes is work too, which is not what is measured.
     tokio::time::sleep(20 * PERIOD).await;
 
@@ -62,7 +75,7 @@ async fn timers_are_prompt(kind: &str) {
     }
     let late = Figures::of(late);
     let stopped = Figures::of(stopped);
-    report(&format!("{kind}: timers late by {late}; stopped after {stopped}"));
+    report(&format!("{kind}, {script}: timers late by {late}; stopped after {stopped}"));
     assert!(late.median < LATEST, "{kind}: timers are late by {late}");
     assert!(stopped.median < LATEST, "{kind}: scripts stop after {stopped}");
 }
@@ -82,7 +95,7 @@ fn a_runtime_that_stands_still_holds_nobody_up() {
         support::engine(support::limits(json!({"syncTimeoutMs": 100, "maxDurationMs": 60_000})));
     let still = current_thread();
     let runs = still.block_on(async {
-        let runs = spinning(&engine).await;
+        let runs = spinning(&engine, SPINS).await;
         tokio::time::sleep(PERIOD).await;
         runs
     });
@@ -101,7 +114,7 @@ fn a_runtime_that_stands_still_holds_nobody_up() {
 fn a_runtime_that_is_dropped_ends_its_runs() {
     let (engine, _) = support::engine(support::limits(json!({"syncTimeoutMs": 60_000})));
     for runtime in [current_thread(), multi_thread()] {
-        let runs = runtime.block_on(spinning(&engine));
+        let runs = runtime.block_on(spinning(&engine, SPINS));
         drop(runtime);
         for run in runs {
             let result = current_thread().block_on(run.result());

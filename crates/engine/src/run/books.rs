@@ -33,8 +33,8 @@ pub(crate) const MAX_LEVELS: u32 = 3;
 /// Most warnings that a run keeps.
 pub(crate) const MAX_WARNINGS: usize = 100;
 
-/// Most errors of a kind that a run tells: rejections without a handler, and errors that became null.
-pub(crate) const MAX_LOST_ERRORS: usize = 10;
+/// Most errors that a run tells which nobody saw, those of the workflows inside of it included.
+const MAX_LOST_ERRORS: usize = 50;
 
 /// What the driver has to do.
 #[derive(Debug)]
@@ -144,6 +144,8 @@ pub(crate) struct Books<R> {
     failures: Vec<AgentFailure>,
     worktrees: Vec<Worktree>,
     never_awaited: u32,
+    /// Errors that nobody saw and that were told.
+    lost_errors: usize,
     warnings: Vec<Arc<str>>,
     effects: VecDeque<Effect<R>>,
     /// What observers are told besides.
@@ -197,6 +199,7 @@ impl<R> Books<R> {
             failures: Vec::new(),
             worktrees: Vec::new(),
             never_awaited: 0,
+            lost_errors: 0,
             warnings: Vec::new(),
             effects: VecDeque::from([Effect::Emit(EventKind::Start { meta })]),
             notes: Vec::new(),
@@ -417,7 +420,8 @@ impl<R> Books<R> {
         if self.scopes.remove(&scope).is_none() {
             return;
         }
-        self.note(loose_ends);
+        self.never_awaited = self.never_awaited.saturating_add(loose_ends.never_awaited);
+        self.tell_lost(loose_ends.errors);
         let calls = &mut self.calls;
         self.queue.retain(|seq| {
             let ended = calls.get(seq).is_some_and(|call| call.scope == scope);
@@ -429,10 +433,13 @@ impl<R> Books<R> {
         self.effects.push_back(Effect::StopChildren(scope));
     }
 
-    fn note(&mut self, loose_ends: LooseEnds) {
-        self.never_awaited = self.never_awaited.saturating_add(loose_ends.never_awaited);
-        for error in loose_ends.errors.into_iter().take(2 * MAX_LOST_ERRORS + 1) {
-            self.warn(&cut(&error));
+    /// Tells errors that nobody saw.
+    fn tell_lost(&mut self, errors: Vec<String>) {
+        for error in errors {
+            if self.lost_errors < MAX_LOST_ERRORS {
+                self.lost_errors += 1;
+                self.warn(&cut(&error));
+            }
         }
     }
 
@@ -444,12 +451,13 @@ impl<R> Books<R> {
             return;
         }
         self.script_ended = true;
-        self.note(end.loose_ends);
+        self.never_awaited = self.never_awaited.saturating_add(end.loose_ends.never_awaited);
         match self.never_awaited {
             0 => {}
             1 => self.warn("1 agent() call was never awaited: its answer is lost"),
             n => self.warn(&format!("{n} agent() calls were never awaited: their answers are lost")),
         }
+        self.tell_lost(end.loose_ends.errors);
         if self.terminal.is_none() {
             self.terminal = Some(match end.outcome {
                 Ok(value) => Terminal::Completed(value),

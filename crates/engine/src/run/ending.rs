@@ -3,11 +3,14 @@
 use fanfold_types::{ErrorCode, WorkflowError};
 use serde_json::value::RawValue;
 
-use super::books::{LooseEnds, MAX_LOST_ERRORS, ScriptEnd};
+use super::books::{LooseEnds, ScriptEnd};
 use crate::bindings::fanfold::workflow::types as wit;
 use crate::json;
 use crate::limits::Limits;
 use crate::script::Script;
+
+/// Most errors of a kind that are told of one script: rejections without a handler, errors that became null.
+const MAX_ERRORS: usize = 10;
 
 /// Reads a guest's report, or what stopped it before it could make one.
 pub(super) fn read(
@@ -30,12 +33,12 @@ pub(super) fn read(
 }
 
 fn rejections(texts: &[String], script: &Script) -> impl Iterator<Item = String> {
-    let texts = texts.iter().take(MAX_LOST_ERRORS);
+    let texts = texts.iter().take(MAX_ERRORS);
     texts.map(|text| format!("unhandled rejection: {}", script.thrown(text).message))
 }
 
 fn swallowed(errors: &[wit::SwallowedError], count: u32, script: &Script) -> impl Iterator<Item = String> {
-    let told = errors.iter().take(MAX_LOST_ERRORS);
+    let told = errors.iter().take(MAX_ERRORS);
     let more = (count as usize).saturating_sub(told.len());
     let more =
         (more > 0).then(|| format!("{more} more items of parallel() and pipeline() became null by errors"));

@@ -425,7 +425,7 @@ fn what_a_person_should_know_is_said_once() {
         loose_ends: LooseEnds { never_awaited: 1, errors: vec!["Error: x".into()] },
     });
     let result = test.close();
-    assert_eq!(result.warnings, ["w", "Error: x", "1 agent() call was never awaited: its answer is lost"]);
+    assert_eq!(result.warnings, ["w", "1 agent() call was never awaited: its answer is lost", "Error: x"]);
     assert_eq!(test.warnings.len(), 3);
     assert_eq!(result.never_awaited, 1);
 }
