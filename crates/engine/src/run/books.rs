@@ -5,6 +5,13 @@
 //! whatever order, the events it emits are legal and the run ends once.
 //!
 //! `R` is whatever the driver needs to answer a call.
+//!
+//! - [`script`]: what a script asks; [`scopes`]: the workflows inside of it
+//! - [`children`]: what its children report
+
+mod children;
+mod scopes;
+mod script;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -17,7 +24,7 @@ use serde_json::value::RawValue;
 
 use crate::limits::Limits;
 use crate::observe::Note;
-use crate::subagents::{AgentOptions, AgentRequest};
+use crate::subagents::AgentRequest;
 
 /// Longest default label, in characters.
 const LABEL_CHARS: usize = 48;
@@ -221,228 +228,6 @@ impl<R> Books<R> {
         std::mem::take(&mut self.notes)
     }
 
-    // ── The script ──────────────────────────────────────────────────────────────────────────────────────
-
-    /// The script calls `agent()`: whether it may, before anything is made of what it sent, `bytes` in size.
-    ///
-    /// # Errors
-    /// What the call is refused with.
-    pub(crate) fn admit(&mut self, bytes: u64) -> Result<(), WorkflowError> {
-        self.check_running()?;
-        if let Some(refusal) = &self.refusal {
-            return Err(refusal.clone());
-        }
-        let cap = self.limits.max_total_agents;
-        if self.accepted >= cap {
-            return Err(ErrorCode::AgentCap.error(format!(
-                "this run may make {cap} agent() calls (maxTotalAgents) and has made them; do more in each \
-                 call, or raise maxTotalAgents"
-            )));
-        }
-        self.count_bytes(bytes)
-    }
-
-    /// Counts what a call sends, even if the call is then refused for what it says: reading that is work too.
-    fn count_bytes(&mut self, bytes: u64) -> Result<(), WorkflowError> {
-        let most = self.limits.max_request_bytes;
-        if self.request_bytes.saturating_add(bytes) > most {
-            return Err(ErrorCode::OutputLimit.error(format!(
-                "the prompts and options of one run may take {most} bytes together (maxRequestBytes); send less with \
-                 each call"
-            )));
-        }
-        self.request_bytes += bytes;
-        Ok(())
-    }
-
-    /// The script called `agent()`, and was admitted.
-    ///
-    /// # Errors
-    /// What the call is refused with; nothing will start.
-    pub(crate) fn call(
-        &mut self,
-        scope: ScopeId,
-        prompt: String,
-        options: AgentOptions,
-        reply: R,
-    ) -> Result<(), WorkflowError> {
-        if prompt.is_empty() {
-            return Err(ErrorCode::InvalidArgument
-                .error("agent() takes a prompt that is not empty")
-                .on("prompt"));
-        }
-        self.accepted += 1;
-        let seq = self.accepted;
-        let label: Arc<str> = match &options.label {
-            Some(label) => cut_to(label, NAME_CHARS).into(),
-            None => default_label(&prompt).into(),
-        };
-        let phase = options
-            .phase
-            .as_deref()
-            .map(|phase| cut_to(phase, NAME_CHARS).into())
-            .or_else(|| self.scopes.get(&scope)?.phase.clone());
-        self.notes.push(Note::Waiting { seq, phase: phase.clone() });
-        let request = AgentRequest {
-            run_id: self.run_id.clone(),
-            parent: self.parent.clone(),
-            seq,
-            label: label.clone(),
-            phase: phase.clone(),
-            prompt,
-            options,
-        };
-        self.calls.insert(
-            seq,
-            Call {
-                scope,
-                reply: Some(reply),
-                label,
-                phase,
-                stage: Stage::Queued(Box::new(request)),
-                usage: None,
-            },
-        );
-        self.queue.push_back(seq);
-        Ok(())
-    }
-
-    /// The script called `phase()`.
-    ///
-    /// # Errors
-    /// What the call throws.
-    pub(crate) fn phase(&mut self, scope: ScopeId, title: &str) -> Result<(), WorkflowError> {
-        self.check_running()?;
-        if title.is_empty() {
-            return Err(ErrorCode::InvalidArgument.error("phase() takes a title that is not empty"));
-        }
-        self.narrate(title)?;
-        let title: Arc<str> = cut_to(title, NAME_CHARS).into();
-        if let Some(scope) = self.scopes.get_mut(&scope) {
-            scope.phase = Some(title.clone());
-        }
-        self.effects.push_back(Effect::Emit(EventKind::Phase { title }));
-        Ok(())
-    }
-
-    /// The script called `log()`.
-    ///
-    /// # Errors
-    /// What the call throws.
-    pub(crate) fn log(&mut self, message: String) -> Result<(), WorkflowError> {
-        self.check_running()?;
-        self.narrate(&message)?;
-        self.effects.push_back(Effect::Emit(EventKind::Log { message }));
-        Ok(())
-    }
-
-    /// Output tokens that the children have taken, as far as their provider has told.
-    pub(crate) fn spent(&self) -> u64 {
-        self.usage.unwrap_or_default().output_tokens
-    }
-
-    /// Whether hooks may be called.
-    ///
-    /// # Errors
-    /// What each call throws.
-    pub(crate) fn check_running(&self) -> Result<(), WorkflowError> {
-        match self.terminal {
-            None => Ok(()),
-            Some(_) => Err(self.stop_error()),
-        }
-    }
-
-    /// What is said to a script that is no longer wanted.
-    pub(crate) fn stop_error(&self) -> WorkflowError {
-        match &self.terminal {
-            Some(Terminal::Cancelled(error)) => error.clone(),
-            _ => ErrorCode::Cancelled.error("the run has ended"),
-        }
-    }
-
-    fn narrate(&mut self, text: &str) -> Result<(), WorkflowError> {
-        let Limits { max_narration_events, max_narration_bytes, .. } = self.limits;
-        if self.narration_events >= max_narration_events {
-            return Err(ErrorCode::OutputLimit.error(format!(
-                "this run may call phase() and log() {max_narration_events} times (maxNarrationEvents); narrate steps, \
-                 not items"
-            )));
-        }
-        if self.narration_bytes + text.len() as u64 > max_narration_bytes {
-            return Err(ErrorCode::OutputLimit.error(format!(
-                "what a run says through phase() and log() may take {max_narration_bytes} bytes together \
-                 (maxNarrationBytes); log summaries"
-            )));
-        }
-        self.narration_events += 1;
-        self.narration_bytes += text.len() as u64;
-        Ok(())
-    }
-
-    // ── The workflows inside of it ──────────────────────────────────────────────────────────────────────
-
-    /// A script calls `workflow()`, with so many bytes.
-    ///
-    /// # Errors
-    /// What the call is refused with.
-    pub(crate) fn open_scope(&mut self, parent: ScopeId, bytes: u64) -> Result<ScopeId, WorkflowError> {
-        self.check_running()?;
-        let (level, phase) = match self.scopes.get(&parent) {
-            Some(scope) => (scope.level + 1, scope.phase.clone()),
-            None => return Err(ErrorCode::Cancelled.error("the workflow has ended")),
-        };
-        if level > MAX_LEVELS {
-            return Err(ErrorCode::InvalidArgument.error(format!(
-                "workflow() cannot be called here: workflows run inside of each other up to {MAX_LEVELS} levels deep; \
-                 call agent() instead"
-            )));
-        }
-        let most = self.limits.max_nested_workflows;
-        if self.nested >= most {
-            return Err(ErrorCode::AgentCap.error(format!(
-                "this run may make {most} workflow() calls (maxNestedWorkflows) and has made them; do more in each call"
-            )));
-        }
-        self.count_bytes(bytes)?;
-        self.nested += 1;
-        let id = ScopeId(self.nested);
-        self.scopes.insert(id, Scope { level, phase });
-        Ok(id)
-    }
-
-    /// How deep a script is inside of others: 1 for the run's own.
-    pub(crate) fn level(&self, scope: ScopeId) -> u32 {
-        self.scopes.get(&scope).map_or(1, |scope| scope.level)
-    }
-
-    /// A workflow has ended, however. Its children that still run are no longer wanted.
-    pub(crate) fn close_scope(&mut self, scope: ScopeId, loose_ends: LooseEnds) {
-        if self.scopes.remove(&scope).is_none() {
-            return;
-        }
-        self.never_awaited = self.never_awaited.saturating_add(loose_ends.never_awaited);
-        self.tell_lost(loose_ends.errors);
-        let calls = &mut self.calls;
-        self.queue.retain(|seq| {
-            let ended = calls.get(seq).is_some_and(|call| call.scope == scope);
-            if ended {
-                calls.remove(seq);
-            }
-            !ended
-        });
-        self.effects.push_back(Effect::StopChildren(scope));
-    }
-
-    /// Tells errors that nobody saw.
-    fn tell_lost(&mut self, errors: Vec<String>) {
-        for error in errors {
-            if self.lost_errors < MAX_LOST_ERRORS {
-                self.lost_errors += 1;
-                self.warn(&cut(&error));
-            }
-        }
-    }
-
     // ── The end of the script ───────────────────────────────────────────────────────────────────────────
 
     /// The script ended. Children that still run are no longer wanted.
@@ -471,146 +256,14 @@ impl<R> Books<R> {
         self.stop_children();
     }
 
-    // ── The children ────────────────────────────────────────────────────────────────────────────────────
-
-    /// Whether a call waits for a slot.
-    pub(crate) fn wants_slot(&self) -> bool {
-        !self.queue.is_empty()
-    }
-
-    /// A slot is free: the call to start in it, if any waits.
-    pub(crate) fn start_next(&mut self) -> Option<(ScopeId, AgentRequest)> {
-        let seq = self.queue.pop_front()?;
-        let call = self.calls.get_mut(&seq)?;
-        match std::mem::replace(&mut call.stage, Stage::Starting) {
-            Stage::Queued(request) => Some((call.scope, *request)),
-            other => {
-                call.stage = other;
-                None
+    /// Tells errors that nobody saw.
+    fn tell_lost(&mut self, errors: Vec<String>) {
+        for error in errors {
+            if self.lost_errors < MAX_LOST_ERRORS {
+                self.lost_errors += 1;
+                self.warn(&cut(&error));
             }
         }
-    }
-
-    /// A child has started.
-    pub(crate) fn child_started(&mut self, seq: u32, child_id: String) {
-        let Some(call) = self.calls.get_mut(&seq) else { return };
-        if !matches!(call.stage, Stage::Starting) {
-            return;
-        }
-        if matches!(self.terminal, Some(Terminal::Cancelled(_))) {
-            call.stage = Stage::Unannounced;
-            return;
-        }
-        let (label, phase) = (call.label.to_string(), call.phase.clone());
-        let agent = Arc::new(Agent { seq, label, phase, child_id: cut_to(&child_id, NAME_CHARS) });
-        call.stage = Stage::Running(agent.clone());
-        self.effects.push_back(Effect::Emit(EventKind::AgentStart { agent }));
-    }
-
-    /// A child could not start, for this reason.
-    pub(crate) fn start_failed(&mut self, seq: u32, reason: &str) {
-        if !matches!(self.calls.get(&seq), Some(Call { stage: Stage::Starting, .. })) {
-            return;
-        }
-        let Some(call) = self.calls.remove(&seq) else { return };
-        let reason = cut(reason);
-        let error =
-            ErrorCode::AgentStart.error(format!("agent {seq} ({:?}) could not start: {reason}", call.label));
-        if self.is_wanted(&call) {
-            self.fail(seq, &call.label, reason);
-        }
-        if let Some(reply) = call.reply {
-            self.effects.push_back(Effect::Answer(reply, Err(error)));
-        }
-    }
-
-    /// Whether a call's answer still has somebody to go to.
-    fn is_wanted(&self, call: &Call<R>) -> bool {
-        self.terminal.is_none() && self.scopes.contains_key(&call.scope)
-    }
-
-    fn fail(&mut self, seq: u32, label: &str, reason: String) {
-        let failure = AgentFailure { seq, label: label.to_owned(), reason };
-        self.notes.push(Note::Failed(failure.clone()));
-        self.failures.push(failure);
-    }
-
-    /// A child has used so many tokens; told before its end.
-    pub(crate) fn child_used(&mut self, seq: u32, usage: Usage) {
-        self.usage = Some(self.usage.unwrap_or_default() + usage);
-        if let Some(call) = self.calls.get_mut(&seq) {
-            call.usage = Some(call.usage.unwrap_or_default() + usage);
-        }
-        if let Some(total) = self.limits.max_output_tokens
-            && self.spent() >= total
-            && self.refusal.is_none()
-        {
-            let spent = self.spent();
-            self.refuse_all(ErrorCode::AgentCap.error(format!(
-                "the budget of this run is {total} output tokens (maxOutputTokens) and {spent} are spent: no more \
-                 agents start; return what there is"
-            )));
-        }
-    }
-
-    /// No more children start, for this reason: calls that wait are refused, and so is every call to come.
-    fn refuse_all(&mut self, refusal: WorkflowError) {
-        for seq in std::mem::take(&mut self.queue) {
-            let Some(call) = self.calls.remove(&seq) else { continue };
-            self.fail(seq, &call.label, refusal.message.clone());
-            if let Some(reply) = call.reply {
-                self.effects.push_back(Effect::Answer(reply, Err(refusal.clone())));
-            }
-        }
-        self.refusal = Some(refusal);
-    }
-
-    /// A child has ended.
-    pub(crate) fn child_ended(&mut self, seq: u32, end: ChildEnd) {
-        let Some(call) = self.calls.remove(&seq) else { return };
-        // What a child does after it was told to stop is stopping, unless it made it.
-        let stopped = !self.is_wanted(&call) && !matches!(end, ChildEnd::Completed(_));
-        let mut refusal = None;
-        let (outcome, answer) = match end {
-            _ if stopped => (AgentOutcome::Cancelled, Ok(Reply::None)),
-            ChildEnd::Completed(reply) => (AgentOutcome::Completed, Ok(reply)),
-            ChildEnd::Failed(reason) => {
-                self.fail(seq, &call.label, cut(&reason));
-                (AgentOutcome::Failed, Ok(Reply::None))
-            }
-            ChildEnd::Cancelled => {
-                self.fail(seq, &call.label, "it stopped without having been told to".to_owned());
-                (AgentOutcome::Cancelled, Ok(Reply::None))
-            }
-            ChildEnd::Broken(ref reason) | ChildEnd::Fatal(ref reason) => {
-                let reason = cut(reason);
-                if matches!(end, ChildEnd::Fatal(_)) {
-                    let reason = cut_to(&reason, NAME_CHARS);
-                    let message = format!("no more agents start, since agent {seq} found: {reason}");
-                    refusal = Some(ErrorCode::AgentStart.error(message));
-                }
-                let message =
-                    format!("the provider broke while agent {seq} ({:?}) ran: {reason}", call.label);
-                self.fail(seq, &call.label, reason);
-                (AgentOutcome::Failed, Err(ErrorCode::AgentResult.error(message)))
-            }
-        };
-        if let Stage::Running(agent) = call.stage {
-            self.effects.push_back(Effect::Emit(EventKind::AgentEnd {
-                agent: EndedAgent { agent, outcome, usage: call.usage },
-            }));
-        }
-        if let Some(reply) = call.reply {
-            self.effects.push_back(Effect::Answer(reply, answer));
-        }
-        if let Some(refusal) = refusal {
-            self.refuse_all(refusal);
-        }
-    }
-
-    /// A child left a worktree behind.
-    pub(crate) fn left(&mut self, worktree: Worktree) {
-        self.worktrees.push(worktree);
     }
 
     /// Says something once, for people.

@@ -6,6 +6,7 @@ use fanfold_types::{Event, RecordChecker, SessionRecord};
 use proptest::prelude::*;
 
 use super::*;
+use crate::subagents::AgentOptions;
 
 /// Books with what they have decided so far.
 struct Test {

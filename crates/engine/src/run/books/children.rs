@@ -1,0 +1,153 @@
+//! What children report to the books.
+
+use std::sync::Arc;
+
+use fanfold_types::{
+    Agent, AgentFailure, AgentOutcome, EndedAgent, ErrorCode, EventKind, Usage, WorkflowError, Worktree,
+};
+
+use super::{Books, Call, ChildEnd, Effect, NAME_CHARS, Reply, ScopeId, Stage, Terminal, cut, cut_to};
+use crate::observe::Note;
+use crate::subagents::AgentRequest;
+
+impl<R> Books<R> {
+    /// Whether a call waits for a slot.
+    pub(crate) fn wants_slot(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
+    /// A slot is free: the call to start in it, if any waits.
+    pub(crate) fn start_next(&mut self) -> Option<(ScopeId, AgentRequest)> {
+        let seq = self.queue.pop_front()?;
+        let call = self.calls.get_mut(&seq)?;
+        match std::mem::replace(&mut call.stage, Stage::Starting) {
+            Stage::Queued(request) => Some((call.scope, *request)),
+            other => {
+                call.stage = other;
+                None
+            }
+        }
+    }
+
+    /// A child has started.
+    pub(crate) fn child_started(&mut self, seq: u32, child_id: String) {
+        let Some(call) = self.calls.get_mut(&seq) else { return };
+        if !matches!(call.stage, Stage::Starting) {
+            return;
+        }
+        if matches!(self.terminal, Some(Terminal::Cancelled(_))) {
+            call.stage = Stage::Unannounced;
+            return;
+        }
+        let (label, phase) = (call.label.to_string(), call.phase.clone());
+        let agent = Arc::new(Agent { seq, label, phase, child_id: cut_to(&child_id, NAME_CHARS) });
+        call.stage = Stage::Running(agent.clone());
+        self.effects.push_back(Effect::Emit(EventKind::AgentStart { agent }));
+    }
+
+    /// A child could not start, for this reason.
+    pub(crate) fn start_failed(&mut self, seq: u32, reason: &str) {
+        if !matches!(self.calls.get(&seq), Some(Call { stage: Stage::Starting, .. })) {
+            return;
+        }
+        let Some(call) = self.calls.remove(&seq) else { return };
+        let reason = cut(reason);
+        let error =
+            ErrorCode::AgentStart.error(format!("agent {seq} ({:?}) could not start: {reason}", call.label));
+        if self.is_wanted(&call) {
+            self.fail(seq, &call.label, reason);
+        }
+        if let Some(reply) = call.reply {
+            self.effects.push_back(Effect::Answer(reply, Err(error)));
+        }
+    }
+
+    /// Whether a call's answer still has somebody to go to.
+    fn is_wanted(&self, call: &Call<R>) -> bool {
+        self.terminal.is_none() && self.scopes.contains_key(&call.scope)
+    }
+
+    fn fail(&mut self, seq: u32, label: &str, reason: String) {
+        let failure = AgentFailure { seq, label: label.to_owned(), reason };
+        self.notes.push(Note::Failed(failure.clone()));
+        self.failures.push(failure);
+    }
+
+    /// A child has used so many tokens; told before its end.
+    pub(crate) fn child_used(&mut self, seq: u32, usage: Usage) {
+        self.usage = Some(self.usage.unwrap_or_default() + usage);
+        if let Some(call) = self.calls.get_mut(&seq) {
+            call.usage = Some(call.usage.unwrap_or_default() + usage);
+        }
+        if let Some(total) = self.limits.max_output_tokens
+            && self.spent() >= total
+            && self.refusal.is_none()
+        {
+            let spent = self.spent();
+            self.refuse_all(ErrorCode::AgentCap.error(format!(
+                "the budget of this run is {total} output tokens (maxOutputTokens) and {spent} are spent: no more \
+                 agents start; return what there is"
+            )));
+        }
+    }
+
+    /// No more children start, for this reason: calls that wait are refused, and so is every call to come.
+    fn refuse_all(&mut self, refusal: WorkflowError) {
+        for seq in std::mem::take(&mut self.queue) {
+            let Some(call) = self.calls.remove(&seq) else { continue };
+            self.fail(seq, &call.label, refusal.message.clone());
+            if let Some(reply) = call.reply {
+                self.effects.push_back(Effect::Answer(reply, Err(refusal.clone())));
+            }
+        }
+        self.refusal = Some(refusal);
+    }
+
+    /// A child has ended.
+    pub(crate) fn child_ended(&mut self, seq: u32, end: ChildEnd) {
+        let Some(call) = self.calls.remove(&seq) else { return };
+        // What a child does after it was told to stop is stopping, unless it made it.
+        let stopped = !self.is_wanted(&call) && !matches!(end, ChildEnd::Completed(_));
+        let mut refusal = None;
+        let (outcome, answer) = match end {
+            _ if stopped => (AgentOutcome::Cancelled, Ok(Reply::None)),
+            ChildEnd::Completed(reply) => (AgentOutcome::Completed, Ok(reply)),
+            ChildEnd::Failed(reason) => {
+                self.fail(seq, &call.label, cut(&reason));
+                (AgentOutcome::Failed, Ok(Reply::None))
+            }
+            ChildEnd::Cancelled => {
+                self.fail(seq, &call.label, "it stopped without having been told to".to_owned());
+                (AgentOutcome::Cancelled, Ok(Reply::None))
+            }
+            ChildEnd::Broken(ref reason) | ChildEnd::Fatal(ref reason) => {
+                let reason = cut(reason);
+                if matches!(end, ChildEnd::Fatal(_)) {
+                    let reason = cut_to(&reason, NAME_CHARS);
+                    let message = format!("no more agents start, since agent {seq} found: {reason}");
+                    refusal = Some(ErrorCode::AgentStart.error(message));
+                }
+                let message =
+                    format!("the provider broke while agent {seq} ({:?}) ran: {reason}", call.label);
+                self.fail(seq, &call.label, reason);
+                (AgentOutcome::Failed, Err(ErrorCode::AgentResult.error(message)))
+            }
+        };
+        if let Stage::Running(agent) = call.stage {
+            self.effects.push_back(Effect::Emit(EventKind::AgentEnd {
+                agent: EndedAgent { agent, outcome, usage: call.usage },
+            }));
+        }
+        if let Some(reply) = call.reply {
+            self.effects.push_back(Effect::Answer(reply, answer));
+        }
+        if let Some(refusal) = refusal {
+            self.refuse_all(refusal);
+        }
+    }
+
+    /// A child left a worktree behind.
+    pub(crate) fn left(&mut self, worktree: Worktree) {
+        self.worktrees.push(worktree);
+    }
+}
