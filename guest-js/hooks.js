@@ -10,10 +10,12 @@
 
   const { defineProperty, defineProperties, freeze, create } = Object;
   const { apply } = Reflect;
-  const { isArray } = Array;
+  const { slice } = String.prototype;
   const NativeError = Error;
   const NativePromise = Promise;
   const NativeString = String;
+  const { isArray: isNativeArray } = Array;
+  const { set: setLimit } = Object.getOwnPropertyDescriptor(NativeError, "stackTraceLimit");
   const size = Object.getOwnPropertyDescriptor(Map.prototype, "size").get;
   const { get: mapGet, set: mapSet, delete: mapDelete, forEach: mapForEach } = Map.prototype;
   const { add: brand, has: branded } = WeakSet.prototype;
@@ -41,6 +43,14 @@
   const workflowError = (failure) => become(new NativeError(), failure);
   const misuse = (message, path) => workflowError({ code: "INVALID_ARGUMENT", message, path });
 
+  // A proxy that was revoked is not an array, and no more than an object.
+  const isArray = (value) => {
+    try {
+      return isNativeArray(value);
+    } catch {
+      return false;
+    }
+  };
   const kind = (value) =>
     value === null ? "null" : host.isPromise(value) ? "a promise" : isArray(value) ? "an array" : value === undefined ? "undefined"
     : typeof value === "object" ? "an object" : `a ${typeof value}`;
@@ -71,14 +81,17 @@
     errorNames.set(type.prototype, type.name);
   }
   const { getOwnPropertyDescriptor, getPrototypeOf, hasOwn } = Object;
+  const maxText = 4000;
+  const cut = (text) => text.length > maxText ? apply(slice, text, [0, maxText]) : text;
   const describeQuietly = (thrown) => {
     if (!host.isError(thrown)) {
-      return typeof thrown === "object" || typeof thrown === "function" ? kind(thrown) : describe(thrown);
+      const type = typeof thrown;
+      return type === "object" || type === "function" || type === "bigint" ? kind(thrown) : cut(describe(thrown));
     }
     const own = (name) => {
       const found = getOwnPropertyDescriptor(thrown, name);
       const value = found !== undefined && hasOwn(found, "value") ? found.value : undefined;
-      return typeof value === "string" ? value : undefined;
+      return typeof value === "string" ? cut(value) : undefined;
     };
     const name = own("name") ?? apply(mapGet, errorNames, [getPrototypeOf(thrown)]) ?? "Error";
     const text = `${name}: ${own("message") ?? ""}`;
@@ -100,7 +113,7 @@
   }));
 
   // Rejections without a handler, by promise, in the order they happened; the first few are told.
-  const maxRejections = 100;
+  const maxRejections = 10;
   const unhandled = new Map();
   const rejected = (promise, reason, handled) => {
     if (handled) apply(mapDelete, unhandled, [promise]);
@@ -112,7 +125,10 @@
   const swallowed = [];
   let swallowedCount = 0;
   const swallow = (what, error) => {
-    if (swallowedCount < maxSwallowed) put(swallowed, swallowedCount, { __proto__: null, what, error });
+    // The error itself may hold much: it is let go.
+    if (swallowedCount < maxSwallowed) {
+      put(swallowed, swallowedCount, { __proto__: null, what, text: describeQuietly(error) });
+    }
     swallowedCount++;
   };
 
@@ -194,7 +210,7 @@
     const json = host.json(value);
     if (typeof json === "string") return json;
     const { message, path } = json;
-    throw misuse(`${what} must be plain data: ${path === "" ? "they" : path} ${message}`, path);
+    throw misuse(`${what} must be plain data: ${path === "" ? "the value" : path} ${message}`, path);
   };
 
   const agent = (prompt, options) => {
@@ -311,13 +327,15 @@
     // What nobody saw of the script: `undefined` if there is nothing, as in most runs.
     looseEnds: () => {
       if (swallowedCount === 0 && apply(size, unhandled, []) === 0) return;
+      // If this were an object of the script's, making an error would run its code.
+      apply(setLimit, NativeError, [0]);
       const rejections = [], items = [], errors = [];
       apply(mapForEach, unhandled, [(reason) => {
         if (rejections.length < maxRejections) put(rejections, rejections.length, describeQuietly(reason));
       }]);
       for (let i = 0; i < swallowed.length; i++) {
         put(items, i, swallowed[i].what);
-        put(errors, i, describeQuietly(swallowed[i].error));
+        put(errors, i, swallowed[i].text);
       }
       return { __proto__: null, rejections, items, errors, count: swallowedCount };
     },

@@ -110,6 +110,64 @@ async fn errors_that_become_null_are_told() {
     assert_eq!(&*warnings[10], "490 more items of parallel() and pipeline() became null by errors");
 }
 
+#[tokio::test]
+async fn telling_of_errors_costs_no_run_its_value() {
+    let big = "const big = 'x'.repeat(3 << 20);";
+    let script = format!(
+        "{big} await parallel(Array(10).fill(() => {{ throw new Error(`no ${{big}}`) }})); return 'done'"
+    );
+    let result = self::result(&script).await;
+    assert_eq!((result.value.get(), result.warnings.len()), ("\"done\"", 10));
+    assert!(result.warnings.iter().all(|warning| warning.len() < 10_000));
+
+    let script = format!(
+        "{big} for (let i = 0; i < 100; i++) Promise.reject(i % 2 ? big : new Error(big)); return 'done'"
+    );
+    let result = self::result(&script).await;
+    assert_eq!(result.value.get(), "\"done\"");
+    assert!(!result.warnings.is_empty());
+}
+
+#[tokio::test]
+async fn no_error_hides_another_and_none_runs_code_of_the_script() {
+    let script = "const { proxy, revoke } = Proxy.revocable({}, {}); revoke();
+        let over = false;
+        Error.stackTraceLimit = { valueOf() { if (over) log('too late'); return 1 } };
+        Promise.reject(proxy); Promise.reject(new Error('seen'));
+        await parallel([() => { throw proxy }, () => { throw new Error('lost') }]);
+        over = true; return 1";
+    let (engine, _) = support::engine(Limits::default());
+    let (result, events) = support::run(&engine, support::request(script)).await.expect("the script starts");
+    let warnings = result.warnings.join("\n");
+    for text in
+        ["unhandled rejection: an object", "Error: seen", "thunks[0] became null: an object", "Error: lost"]
+    {
+        assert!(warnings.contains(text), "{text}: {warnings}");
+    }
+    assert!(!format!("{events:?}").contains("too late"), "{events:?}");
+}
+
+#[tokio::test]
+async fn bad_arguments_are_refused_whatever_they_are() {
+    let calls = [
+        "agent(proxy)",
+        "agent('x', proxy)",
+        "parallel(proxy)",
+        "parallel([proxy])",
+        "pipeline(proxy, (x) => x)",
+        "phase(proxy)",
+        "log(proxy)",
+        "workflow(proxy)",
+    ];
+    for call in calls {
+        let script = format!(
+            "const {{ proxy, revoke }} = Proxy.revocable({{}}, {{}}); revoke();
+             try {{ await parallel([() => {call}]) }} catch (error) {{ return error.code }}"
+        );
+        assert_eq!(value(&script).await, json!("INVALID_ARGUMENT"), "{call}");
+    }
+}
+
 /// What the script finds in a failed call is what `await` would have found.
 #[tokio::test]
 async fn a_failed_call_knows_its_line() {

@@ -113,8 +113,9 @@ impl Engine {
         };
         // 53 bits, so that a seed survives JSON.
         let seed = request.seed.unwrap_or_else(|| Uuid::new_v4().as_u64_pair().1 >> 11);
-        let mut cancelled_by = vec![(shared.shutdown.token().clone(), "the engine was shut down")];
-        cancelled_by.extend(request.cancel.map(|token| (token, "cancelled by the caller")));
+        // If both have been cancelled meanwhile, it was the caller.
+        let mut cancelled_by = Vec::from_iter(request.cancel.map(|token| (token, "cancelled by the caller")));
+        cancelled_by.push((shared.shutdown.token().clone(), "the engine was shut down"));
         Ok(run::spawn(Plan {
             id: Uuid::new_v4().to_string().into(),
             parent: request.parent.map(Arc::from),

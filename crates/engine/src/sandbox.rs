@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use fanfold_types::{ErrorCode, WorkflowError};
+use tokio_util::task::AbortOnDropHandle;
 use wasmtime::component::{Accessor, HasData, HasSelf, Linker};
 use wasmtime::{CallHook, ResourceLimiter, Store, StoreContextMut, Trap, UpdateDeadline};
 
@@ -57,9 +58,25 @@ impl Sandboxes {
 
     /// Compiles a script to bytecode, without running any of it.
     ///
+    /// In a task of its own, which ends with this future: a caller that does not poll it holds neither a turn at
+    /// computing nor a sandbox that others wait for.
+    ///
     /// # Errors
     /// The inner error is the script's, with places in bytes; the outer one a limit it broke.
     pub(crate) async fn compile(
+        &self,
+        source: &str,
+        limits: &Limits,
+        pool: Arc<Pool>,
+    ) -> Result<Result<Vec<u8>, SyntaxError>, WorkflowError> {
+        let (sandboxes, source, limits) = (self.clone(), source.to_owned(), limits.clone());
+        let compiling = tokio::spawn(async move { sandboxes.compile_here(&source, &limits, pool).await });
+        AbortOnDropHandle::new(compiling).await.unwrap_or_else(|error| {
+            Err(ErrorCode::Internal.error(format!("the task that compiled the script ended: {error}")))
+        })
+    }
+
+    async fn compile_here(
         &self,
         source: &str,
         limits: &Limits,

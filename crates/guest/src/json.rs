@@ -98,7 +98,14 @@ impl<'js> Writer<'_, 'js> {
     fn float(&mut self, value: &Value<'js>) -> Result<(), String> {
         let number = value.as_float().unwrap_or_default();
         if !number.is_finite() {
-            return Err(format!("is {number}, which JSON cannot say"));
+            let name = if number.is_nan() {
+                "NaN"
+            } else if number > 0.0 {
+                "Infinity"
+            } else {
+                "-Infinity"
+            };
+            return Err(format!("is {name}, which JSON cannot say"));
         }
         if number == 0.0 {
             self.json.push('0');

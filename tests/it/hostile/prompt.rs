@@ -8,6 +8,7 @@
 use std::time::{Duration, Instant};
 
 use fanfold::{Engine, Run, StopReason};
+use futures::FutureExt as _;
 use serde_json::json;
 
 use crate::support;
@@ -107,6 +108,23 @@ fn a_runtime_that_stands_still_holds_nobody_up() {
         assert_eq!(error.and_then(|error| error.code), Some(fanfold::ErrorCode::TimeLimit));
     }
     drop(runs);
+}
+
+/// A start that is not awaited for a while, as in `buffered`, takes nothing from the scripts that run.
+#[tokio::test]
+async fn a_start_that_nobody_polls_holds_nobody_up() {
+    let (engine, _) =
+        support::engine(support::limits(json!({"syncTimeoutMs": 2000, "maxDurationMs": 60_000})));
+    let long = format!("const a = [{}]; return a.length", "[1, { a: 2 }],".repeat(30_000));
+    let mut start = Box::pin(engine.start(support::request(&long)));
+    assert!((&mut start).now_or_never().is_none());
+    // Long enough to be interrupted while it compiles.
+    tokio::time::sleep(4 * PERIOD).await;
+    let run = engine.start(support::request("while (true) {}")).await.expect("the script starts");
+    let code = run.result().await.error.as_ref().and_then(|error| error.code);
+    assert_eq!(code, Some(fanfold::ErrorCode::TimeLimit));
+    let run = start.await.expect("the script starts");
+    assert_eq!(run.result().await.value.get(), "30000");
 }
 
 /// Its runs end with it, wherever they are, and say so.
