@@ -10,7 +10,7 @@ use crate::display;
 use crate::workflows::Workflows;
 
 /// Silence of this length wants an explanation.
-const PATIENCE: Duration = Duration::from_millis(300);
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// What every engine of the command line has, whoever runs its agents: the project's kinds of agents and saved
 /// workflows, and the limits.

@@ -40,6 +40,8 @@ pub(super) fn rows() -> Vec<Row> {
         row(34, "a rejection of 4 MiB", "Promise.reject('x'.repeat(4 << 20)); return 1").gives(json!(1)).warns("xxx"),
         row(34, "an agent's error that nobody handles", "agent('infra:x'); await agent('y'); return 1").gives(json!(1)).warns("never awaited"),
         row(35, "after an await", "const f = async () => {\n  await agent('x');\n  throw new RangeError('mine') };\nawait f()").throws("RangeError: mine").at(3, 13),
+        row(35, "before the first call", "const a = 1;\nconst y = await agnet('x')").throws("ReferenceError").says("agnet").at(2, 17),
+        row(35, "of nothing, before the first call", "const a = null;\nreturn a.x").throws("TypeError").at(2, 10),
         row(35, "after a microtask", "await null;\nnotDefined").throws("ReferenceError").says("notDefined").at(2, 1),
         row(35, "in a then", "await agent('x').then(() => {\n null.x })").throws("TypeError").at(2, 7),
         row(35, "in a class of its own", "class Mine extends Error { get name() { return 'Mine' } }\nawait null; throw new Mine('x')").throws("Mine: x"),

@@ -30,8 +30,11 @@ pub(super) fn read(source: &Source, body: &str, dialect: Dialect, text: &str) ->
     }
     frames.reverse();
     let known = |frame: &Frame<'_>| frame.place.filter(|(line, _)| (1..=source.lines()).contains(line));
-    // Only the innermost frame is where the error is.
-    let last_call = frames.first().and_then(known).map(|(line, column)| source.offset(line, column));
+    // Only the innermost frame is where the error is. Before a script's first call QuickJS knows no place at all.
+    let last_call = match frames.first().and_then(known) {
+        Some((line, column)) => Some(source.offset(line, column)),
+        None => frames.iter().all(|frame| known(frame).is_none()).then_some(0),
+    };
     let mut culprit = Culprit::of(&text[..message_end]).and_then(|culprit| culprit.find(body, last_call));
     let mut place = None;
     for frame in &frames {
@@ -45,6 +48,12 @@ pub(super) fn read(source: &Source, body: &str, dialect: Dialect, text: &str) ->
             Some(name) => format!("\n    at {name} (workflow:{line}:{column})"),
             None => format!("\n    at workflow:{line}:{column}"),
         });
+    }
+    if place.is_none()
+        && let Some(offset) = culprit
+    {
+        let (line, column) = *place.insert(source.place(offset));
+        shown.push_str(&format!("\n    at workflow:{line}:{column}"));
     }
     let error = WorkflowError::thrown(shown);
     match place {
