@@ -1,8 +1,9 @@
 //! The floor for `cargo xtask bench --peers`: Fanfold's sandbox on Wasmtime alone.
 //!
-//!     floor CACHE-DIRECTORY SANDBOXES
+//!     floor CACHE-DIRECTORY SANDBOXES [limits]
 //!
-//! Sandboxes come from a pool of that many, or from none for 0.
+//! Sandboxes come from a pool of that many, or from none for 0. With `limits` scripts count fuel and look at epochs, and
+//! are never stopped: what that costs by itself.
 //!
 //! It is the same component, and calls are answered as soon as they have been made. There is no fuel, no epoch, no
 //! limit, no books and no event: what a run costs when nobody keeps it in check. Fanfold cannot be faster than this;
@@ -110,10 +111,11 @@ struct Floor {
     sandbox: WorkflowPre<Host>,
     programs: Arc<Mutex<HashMap<String, Vec<u8>>>>,
     asked: Arc<Semaphore>,
+    limits: bool,
 }
 
 impl Floor {
-    fn make(cache: PathBuf, sandboxes: u32) -> wasmtime::Result<Self> {
+    fn make(cache: PathBuf, sandboxes: u32, limits: bool) -> wasmtime::Result<Self> {
         let mut pool = PoolingAllocationConfig::new();
         pool.total_component_instances(sandboxes)
             .total_core_instances(4 * sandboxes)
@@ -131,6 +133,8 @@ impl Floor {
         let mut config = Config::new();
         config
             .wasm_component_model_async(true)
+            .consume_fuel(limits)
+            .epoch_interruption(limits)
             .max_wasm_stack(4 << 20)
             .async_stack_size(5 << 20)
             .generate_address_map(false)
@@ -141,7 +145,7 @@ impl Floor {
         }
         let engine = Engine::new(&config)?;
         let mut hasher = DefaultHasher::new();
-        (fanfold::COMPONENT, sandboxes > 0).hash(&mut hasher);
+        (fanfold::COMPONENT, sandboxes > 0, limits).hash(&mut hasher);
         let kept = cache.join(format!("floor-{:016x}.cwasm", hasher.finish()));
         // SAFETY: the folder is this benchmark's own.
         let component = match unsafe { Component::deserialize_file(&engine, &kept) } {
@@ -161,12 +165,16 @@ impl Floor {
         workflows::add_to_linker::<_, Host>(&mut linker, |host| host)?;
         timers::add_to_linker::<_, Host>(&mut linker, |host| host)?;
         let sandbox = WorkflowPre::new(linker.instantiate_pre(&component)?)?;
-        Ok(Self { sandbox, programs: Arc::default(), asked: Arc::new(Semaphore::new(0)) })
+        Ok(Self { sandbox, programs: Arc::default(), asked: Arc::new(Semaphore::new(0)), limits })
     }
 
     async fn instantiate(&self) -> wasmtime::Result<(Store<Host>, Workflow)> {
         let mut store = Store::new(self.sandbox.engine(), Host(self.asked.clone()));
         store.set_hostcall_fuel(usize::MAX);
+        if self.limits {
+            store.set_fuel(u64::MAX)?;
+            store.set_epoch_deadline(u64::MAX / 2);
+        }
         let workflow = self.sandbox.instantiate_async(&mut store).await?;
         Ok((store, workflow))
     }
@@ -226,9 +234,10 @@ impl Contender for Floor {
 #[tokio::main]
 async fn main() -> Result<()> {
     let mut args = std::env::args().skip(1);
-    let mut next = || args.next().context("usage: floor CACHE-DIRECTORY SANDBOXES");
+    let mut next = || args.next().context("usage: floor CACHE-DIRECTORY SANDBOXES [limits]");
     let (cache, sandboxes) = (next()?, next()?.parse()?);
-    let floor = Floor::make(cache.into(), sandboxes).map_err(|error| anyhow!("{error:?}"))?;
+    let limits = next().is_ok_and(|word| word == "limits");
+    let floor = Floor::make(cache.into(), sandboxes, limits).map_err(|error| anyhow!("{error:?}"))?;
     let hello = Hello { name: "the sandbox alone".into(), version: env!("CARGO_PKG_VERSION").into() };
     tokio::spawn(serve(hello, floor)).await?
 }
