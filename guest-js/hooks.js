@@ -120,14 +120,15 @@
     else apply(mapSet, unhandled, [promise, reason]);
   };
 
-  // Errors that became null in parallel() and pipeline(): how many, and what is said of the first few.
+  // Errors that became null in parallel() and pipeline(): how many, and for the first few which item and what is said
+  // of it. The error itself may hold much: it is let go.
   const maxSwallowed = 10;
-  const swallowed = [];
+  const swallowedItems = [], swallowedErrors = [];
   let swallowedCount = 0;
-  const swallow = (what, error) => {
-    // The error itself may hold much: it is let go.
+  const swallow = (item, error) => {
     if (swallowedCount < maxSwallowed) {
-      put(swallowed, swallowedCount, { __proto__: null, what, text: describeQuietly(error) });
+      put(swallowedItems, swallowedCount, item);
+      put(swallowedErrors, swallowedCount, describeQuietly(error));
     }
     swallowedCount++;
   };
@@ -329,15 +330,11 @@
       if (swallowedCount === 0 && apply(size, unhandled, []) === 0) return;
       // If this were an object of the script's, making an error would run its code.
       apply(setLimit, NativeError, [0]);
-      const rejections = [], items = [], errors = [];
+      const rejections = [];
       apply(mapForEach, unhandled, [(reason) => {
         if (rejections.length < maxRejections) put(rejections, rejections.length, describeQuietly(reason));
       }]);
-      for (let i = 0; i < swallowed.length; i++) {
-        put(items, i, swallowed[i].what);
-        put(errors, i, swallowed[i].text);
-      }
-      return { __proto__: null, rejections, items, errors, count: swallowedCount };
+      return { __proto__: null, rejections, items: swallowedItems, errors: swallowedErrors, count: swallowedCount };
     },
   };
 }

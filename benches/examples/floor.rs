@@ -20,7 +20,7 @@ use anyhow::{Context as _, Result, anyhow, ensure};
 use peer_protocol::{Contender, Hello, serve};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
-use wasmtime::component::{Accessor, Component, HasData, HasSelf, Linker};
+use wasmtime::component::{Accessor, Component, HasSelf, Linker};
 use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store};
 
 use bindings::fanfold::workflow::agent::{Reply, Request};
@@ -39,15 +39,11 @@ mod bindings {
 /// What a store carries: a permit for each agent that hangs.
 struct Host(Arc<Semaphore>);
 
-impl HasData for Host {
-    type Data<'a> = &'a mut Host;
-}
-
 impl types::Host for Host {}
 
 impl agent::Host for Host {}
 
-impl<T: Send> agent::HostWithStore<T> for Host {
+impl<T: Send> agent::HostWithStore<T> for HasSelf<Host> {
     async fn run(host: &Accessor<T, Self>, request: Request) -> Result<Reply, Failure> {
         if request.prompt == "hang" {
             host.with(|mut access| access.get().0.add_permits(1));
@@ -66,7 +62,7 @@ impl<T: Send> agent::HostWithStore<T> for Host {
 
 impl workflows::Host for Host {}
 
-impl<T: Send> workflows::HostWithStore<T> for Host {
+impl<T: Send> workflows::HostWithStore<T> for HasSelf<Host> {
     async fn run(_host: &Accessor<T, Self>, _request: workflows::Request) -> Result<String, Failure> {
         Err(refusal())
     }
@@ -86,7 +82,7 @@ impl timers::Host for Host {
     fn clear(&mut self, _timer: u32) {}
 }
 
-impl<T: Send> timers::HostWithStore<T> for Host {
+impl<T: Send> timers::HostWithStore<T> for HasSelf<Host> {
     async fn next(_host: &Accessor<T, Self>) -> Result<timers::Fired, Failure> {
         Err(refusal())
     }
@@ -158,12 +154,7 @@ impl Floor {
             }
         };
         let mut linker = Linker::new(&engine);
-        types::add_to_linker::<_, HasSelf<Host>>(&mut linker, |host| host)?;
-        progress::add_to_linker::<_, HasSelf<Host>>(&mut linker, |host| host)?;
-        budget::add_to_linker::<_, HasSelf<Host>>(&mut linker, |host| host)?;
-        agent::add_to_linker::<_, Host>(&mut linker, |host| host)?;
-        workflows::add_to_linker::<_, Host>(&mut linker, |host| host)?;
-        timers::add_to_linker::<_, Host>(&mut linker, |host| host)?;
+        Workflow::add_to_linker::<_, HasSelf<Host>>(&mut linker, |host| host)?;
         let sandbox = WorkflowPre::new(linker.instantiate_pre(&component)?)?;
         Ok(Self { sandbox, programs: Arc::default(), asked: Arc::new(Semaphore::new(0)), limits })
     }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use fanfold_types::{ErrorCode, WorkflowError};
 use tokio_util::task::AbortOnDropHandle;
-use wasmtime::component::{Accessor, HasData, HasSelf, Linker};
+use wasmtime::component::{Accessor, HasSelf, Linker};
 use wasmtime::{CallHook, ResourceLimiter, Store, StoreContextMut, Trap, UpdateDeadline};
 
 use crate::bindings::fanfold::workflow::types::{self, Failure, Report, Settings, SyntaxError};
@@ -46,12 +46,7 @@ impl Sandboxes {
         sandboxes: SandboxPool,
     ) -> wasmtime::Result<Self> {
         let mut linker = Linker::new(engine);
-        types::add_to_linker::<_, HasSelf<Host>>(&mut linker, |host| host)?;
-        progress::add_to_linker::<_, HasSelf<Host>>(&mut linker, |host| host)?;
-        budget::add_to_linker::<_, HasSelf<Host>>(&mut linker, |host| host)?;
-        agent::add_to_linker::<_, Host>(&mut linker, |host| host)?;
-        workflows::add_to_linker::<_, Host>(&mut linker, |host| host)?;
-        timers::add_to_linker::<_, Host>(&mut linker, |host| host)?;
+        Workflow::add_to_linker::<_, HasSelf<Host>>(&mut linker, |host| host)?;
         let pre = WorkflowPre::new(linker.instantiate_pre(component)?)?;
         Ok(Self { pre, sandboxes, ticker: Ticker::start(engine)?, turns: Turns::default() })
     }
@@ -170,10 +165,6 @@ pub(crate) struct Host {
     may_finish: bool,
     /// Calls into WebAssembly that are on the stack.
     depth: u32,
-}
-
-impl HasData for Host {
-    type Data<'a> = &'a mut Host;
 }
 
 /// A tick found the script computing: stops it or lets others run.
@@ -343,7 +334,7 @@ impl progress::Host for Host {
     }
 }
 
-impl<T: Send> agent::HostWithStore<T> for Host {
+impl<T: Send> agent::HostWithStore<T> for HasSelf<Host> {
     async fn run(
         accessor: &Accessor<T, Self>,
         request: agent::Request,
@@ -354,7 +345,7 @@ impl<T: Send> agent::HostWithStore<T> for Host {
     }
 }
 
-impl<T: Send> workflows::HostWithStore<T> for Host {
+impl<T: Send> workflows::HostWithStore<T> for HasSelf<Host> {
     async fn run(
         accessor: &Accessor<T, Self>,
         request: workflows::Request,
@@ -386,7 +377,7 @@ impl timers::Host for Host {
     }
 }
 
-impl<T: Send> timers::HostWithStore<T> for Host {
+impl<T: Send> timers::HostWithStore<T> for HasSelf<Host> {
     async fn next(accessor: &Accessor<T, Self>) -> wasmtime::Result<Result<timers::Fired, Failure>> {
         let link = accessor.with(|mut access| access.get().link())?;
         let fired = link.next_timer().await;
