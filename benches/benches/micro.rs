@@ -11,11 +11,9 @@ use std::sync::LazyLock;
 
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
-use fanfold::{
-    AgentRequest, Answer, CancellationToken, Child, ChildError, Engine, Limits, Meta, Run, RunResult,
-    StartError, StartRequest, StopReason, Subagents,
-};
-use futures::future::{BoxFuture, join_all};
+use fanfold::{Engine, Meta, Run, RunResult, StartRequest, StopReason};
+use fanfold_benches::{Agents, limits, request};
+use futures::future::join_all;
 use peer_protocol::Job;
 use tokio::runtime::{Builder, Runtime};
 
@@ -23,33 +21,10 @@ fn main() {
     divan::main();
 }
 
-/// Agents that answer at once, but for `hang`.
-struct Agents;
-
-impl Subagents for Agents {
-    fn start(
-        &self,
-        request: AgentRequest,
-        cancel: CancellationToken,
-    ) -> BoxFuture<'static, Result<Child, StartError>> {
-        Box::pin(async move {
-            Ok(Child::new("child", async move {
-                if request.prompt == "hang" {
-                    cancel.cancelled().await;
-                    return Err(ChildError::Cancelled);
-                }
-                Ok(Answer::text(request.prompt))
-            }))
-        })
-    }
-}
-
 const CACHE: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/bench-cache");
 
 static ENGINE: LazyLock<Engine> = LazyLock::new(|| {
-    let limits: Limits =
-        serde_json::from_value(serde_json::json!({"maxConcurrentAgents": 16})).expect("valid limits");
-    let builder = Engine::builder().provider("spawn", Agents).limits(limits);
+    let builder = Engine::builder().provider("spawn", Agents::default()).limits(limits(16));
     builder.pool(512).cache_directory(CACHE).build().expect("the engine builds")
 });
 
@@ -60,10 +35,6 @@ thread_local! {
 
 fn block_on<T>(future: impl Future<Output = T>) -> T {
     RUNTIME.with(|runtime| runtime.block_on(future))
-}
-
-fn request(script: &str) -> StartRequest {
-    StartRequest::new(script).meta(Meta::new("bench", "a script that is measured"))
 }
 
 /// A text that no run has had before.
@@ -88,7 +59,7 @@ fn bench_script(bencher: Bencher<'_, '_>, script: &str) {
 
 #[divan::bench]
 fn trivial_new_text(bencher: Bencher<'_, '_>) {
-    bencher.with_inputs(|| fresh("return 1")).bench_local_refs(|script| block_on(run(request(script))));
+    bencher.with_inputs(|| fresh("return 1")).bench_local_values(|script| block_on(run(request(script))));
 }
 
 #[divan::bench]

@@ -79,7 +79,7 @@ fn measure(root: &Path, kinds: &'static [Kind], work: &Work, rounds: usize) -> R
             if round > 0 {
                 samples[at].push(taken);
             }
-            if !matches!(work.measure, Measure::Memory | Measure::FirstAgent) {
+            if !matches!(work.measure, Measure::Memory { .. } | Measure::FirstAgent) {
                 peers[at] = Some(peer);
             }
         }

@@ -91,8 +91,8 @@ impl Peer {
             (Measure::Run { per, .. }, Done::Ran { ms }) => {
                 ms.iter().map(|ms| ms / f64::from(*per)).collect()
             }
-            (Measure::Start, Done::Parked { start_ms, .. }) => vec![start_ms],
-            (Measure::Memory, Done::Parked { bytes, .. }) => vec![bytes as f64 / f64::from(work.count())],
+            (Measure::Start { .. }, Done::Parked { start_ms, .. }) => vec![start_ms],
+            (Measure::Memory { runs }, Done::Parked { bytes, .. }) => vec![bytes as f64 / f64::from(*runs)],
             (Measure::Cancel { .. }, Done::Parked { cancel_ms, .. }) => cancel_ms,
             (Measure::FirstAgent, Done::Parked { cancel_ms, .. }) => {
                 let cancelled: f64 = cancel_ms.iter().sum();

@@ -42,7 +42,7 @@ impl Row {
             })
         });
         let cells = cells.collect();
-        Self { name: work.name, is_memory: matches!(work.measure, Measure::Memory), kinds, cells }
+        Self { name: work.name, is_memory: matches!(work.measure, Measure::Memory { .. }), kinds, cells }
     }
 
     fn cell(&self, at: usize) -> String {

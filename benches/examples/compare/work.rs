@@ -22,9 +22,10 @@ pub(super) struct Work {
     pub(super) name: &'static str,
     script: &'static str,
     pub(super) measure: Measure,
-    /// Runs in one turn of an engine.
-    count: u32,
 }
+
+/// How long an engine runs a script in its turn, in milliseconds: until it is warm, and for some runs more.
+const TURN_MS: f64 = 250.0;
 
 pub(super) enum Measure {
     /// How long a run takes, from text to value.
@@ -35,12 +36,13 @@ pub(super) enum Measure {
         /// Divides the time, for works that repeat something within the run.
         per: u32,
     },
-    /// How long it takes until all runs are at their agents.
-    Start,
-    /// Memory of a run that waits.
-    Memory,
+    /// How long it takes until so many runs are at their agents.
+    Start { runs: u32 },
+    /// Memory of a run that waits, of so many.
+    Memory { runs: u32 },
     /// How long a run takes to end once cancelled.
     Cancel {
+        runs: u32,
         /// The script computes, and never awaits.
         spinning: bool,
     },
@@ -50,8 +52,12 @@ pub(super) enum Measure {
 
 const PARK: &str = "return await agent('hang')";
 
-const fn run(name: &'static str, script: &'static str, expect: &'static str, count: u32, per: u32) -> Work {
-    Work { name, script, measure: Measure::Run { expect, fresh: false, per }, count }
+const fn run(name: &'static str, script: &'static str, expect: &'static str, per: u32) -> Work {
+    Work { name, script, measure: Measure::Run { expect, fresh: false, per } }
+}
+
+const fn park(name: &'static str, measure: Measure) -> Work {
+    Work { name, script: PARK, measure }
 }
 
 pub(super) const WORKS: &[Work] = &[
@@ -59,22 +65,19 @@ pub(super) const WORKS: &[Work] = &[
         name: "a trivial run, new text",
         script: "return 1",
         measure: Measure::Run { expect: "1", fresh: true, per: 1 },
-        count: 10,
     },
-    run("the same text again", "return 1", "1", 10, 1),
-    run("one agent", "return await agent('x')", r#""x""#, 10, 1),
+    run("the same text again", "return 1", "1", 1),
+    run("one agent", "return await agent('x')", r#""x""#, 1),
     run(
         "1,000 agents in parallel",
         "return (await parallel(Array.from({ length: 1000 }, (_, i) => () => agent('x' + i)))).length",
         "1000",
-        3,
         1,
     ),
     run(
         "1,000 agents in sequence, per call",
         "let n = 0; for (let i = 0; i < 1000; i++) n += (await agent('x')).length; return n",
         "1000",
-        3,
         1000,
     ),
     run(
@@ -82,34 +85,27 @@ pub(super) const WORKS: &[Work] = &[
         "return (await pipeline(Array.from({ length: 300 }, (_, i) => i), (i) => agent('a' + i), (p, i) => agent('b' + i), \
          (p, i) => agent('c' + i))).length",
         "300",
-        3,
         1,
     ),
-    run("a result of 1 MiB", "return ['x'.repeat(1 << 20)].length && 'x'.repeat(1 << 20)", MIB, 3, 1),
+    run("a result of 1 MiB", "return ['x'.repeat(1 << 20)].length && 'x'.repeat(1 << 20)", MIB, 1),
     run(
         "fib(27) in the script",
         "const f = (n) => n < 2 ? n : f(n - 1) + f(n - 2); return f(27)",
         "196418",
-        2,
         1,
     ),
-    Work { name: "starting 100 runs", script: PARK, measure: Measure::Start, count: 100 },
-    Work { name: "memory of a parked run, of 100", script: PARK, measure: Measure::Memory, count: 100 },
-    Work { name: "memory of a parked run, of 10,000", script: PARK, measure: Measure::Memory, count: 10_000 },
-    Work {
-        name: "cancelling a parked run",
-        script: PARK,
-        measure: Measure::Cancel { spinning: false },
-        count: 10,
-    },
+    park("starting 100 runs", Measure::Start { runs: 100 }),
+    park("memory of a parked run, of 100", Measure::Memory { runs: 100 }),
+    park("memory of a parked run, of 1,000", Measure::Memory { runs: 1000 }),
+    park("memory of a parked run, of 10,000", Measure::Memory { runs: 10_000 }),
+    park("cancelling a parked run", Measure::Cancel { runs: 10, spinning: false }),
     Work {
         name: "cancelling a run that spins",
         // The second agent lets engines that hand calls on when the script awaits hand on the first.
         script: "agent('hang'); await agent('x'); for (;;) {}",
-        measure: Measure::Cancel { spinning: true },
-        count: 1,
+        measure: Measure::Cancel { runs: 1, spinning: true },
     },
-    Work { name: "process start to the first agent", script: PARK, measure: Measure::FirstAgent, count: 1 },
+    park("process start to the first agent", Measure::FirstAgent),
 ];
 
 /// Stands for the JSON of a string of 1 MiB.
@@ -117,27 +113,26 @@ const MIB: &str = "1 MiB";
 
 impl Work {
     pub(super) fn job(&self) -> Job {
-        let (script, count) = (self.script.to_owned(), self.count);
-        match &self.measure {
+        let script = self.script.to_owned();
+        match self.measure {
             Measure::Run { expect, fresh, .. } => {
-                let expect = match *expect {
+                let expect = match expect {
                     MIB => format!("\"{}\"", "x".repeat(1 << 20)),
                     expect => expect.to_owned(),
                 };
-                Job::Run { script, expect, count, fresh: *fresh }
+                Job::Run { script, expect, for_ms: TURN_MS, fresh }
             }
-            _ => Job::Park { script, count },
+            Measure::Start { runs } | Measure::Memory { runs } | Measure::Cancel { runs, .. } => {
+                Job::Park { script, count: runs }
+            }
+            Measure::FirstAgent => Job::Park { script, count: 1 },
         }
-    }
-
-    pub(super) fn count(&self) -> u32 {
-        self.count
     }
 
     /// Works that take an engine seconds get fewer turns.
     pub(super) fn rounds(&self, rounds: usize) -> usize {
         match self.measure {
-            Measure::Run { .. } | Measure::Cancel { spinning: false } => rounds,
+            Measure::Run { .. } | Measure::Cancel { spinning: false, .. } => rounds,
             _ => rounds.div_ceil(2),
         }
     }
@@ -146,9 +141,9 @@ impl Work {
     pub(super) fn suits(&self, kind: Kind) -> bool {
         match self.measure {
             // Neither can interrupt a script that computes.
-            Measure::Cancel { spinning: true } => !matches!(kind, Kind::QuickJs | Kind::Floor),
-            // The others take threads or 100 GiB.
-            Measure::Memory if self.count > 1000 => matches!(kind, Kind::Fanfold | Kind::Floor),
+            Measure::Cancel { spinning: true, .. } => !matches!(kind, Kind::QuickJs | Kind::Floor),
+            // The others take 10 GiB or as many threads.
+            Measure::Memory { runs } if runs > 100 => matches!(kind, Kind::Fanfold | Kind::Floor),
             _ => true,
         }
     }
@@ -158,9 +153,9 @@ impl Work {
         let parked = Setup { agents_at_once: 1_000_000, ..Setup::SERVICE };
         match self.measure {
             Measure::Run { .. } => Setup::SERVICE,
-            Measure::Start | Measure::Cancel { .. } => parked,
+            Measure::Start { .. } | Measure::Cancel { .. } => parked,
             // A pool takes time to make, and keeps memory for the runs to come.
-            Measure::Memory | Measure::FirstAgent => Setup { sandboxes: 0, ..parked },
+            Measure::Memory { .. } | Measure::FirstAgent => Setup { sandboxes: 0, ..parked },
         }
     }
 }

@@ -22,10 +22,11 @@ export async function serve({ name, version, run, park, cancel }) {
   say({ name, version: `${version}, Node ${process.versions.node}` })
   let nonce = 0
   for await (const line of createInterface({ input: process.stdin })) {
-    const { job, script, expect, count, fresh } = JSON.parse(line)
+    const { job, script, expect, count, forMs, fresh } = JSON.parse(line)
     if (job === "run") {
       const ms = []
-      for (let i = 0; i < count; i++) {
+      const turn = performance.now()
+      while (since(turn) < forMs) {
         if (fresh) nonce++
         const text = `${script}\n// ${nonce}`
         const began = performance.now()

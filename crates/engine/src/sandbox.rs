@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use fanfold_types::{ErrorCode, WorkflowError};
+use futures::FutureExt as _;
 use tokio_util::task::AbortOnDropHandle;
 use wasmtime::component::{Accessor, HasSelf, Linker};
 use wasmtime::{CallHook, ResourceLimiter, Store, StoreContextMut, Trap, UpdateDeadline};
@@ -53,8 +54,8 @@ impl Sandboxes {
 
     /// Compiles a script to bytecode, without running any of it.
     ///
-    /// In a task of its own, which ends with this future: a caller that does not poll it holds neither a turn at
-    /// computing nor a sandbox that others wait for.
+    /// What takes longer than a tick, or has to wait, goes on in a task of its own, which ends with this future: a
+    /// caller that does not poll it holds neither a turn at computing nor a sandbox that others wait for.
     ///
     /// # Errors
     /// The inner error is the script's, with places in bytes; the outer one a limit it broke.
@@ -65,8 +66,11 @@ impl Sandboxes {
         pool: Arc<Pool>,
     ) -> Result<Result<Vec<u8>, SyntaxError>, WorkflowError> {
         let (sandboxes, source, limits) = (self.clone(), source.to_owned(), limits.clone());
-        let compiling = tokio::spawn(async move { sandboxes.compile_here(&source, &limits, pool).await });
-        AbortOnDropHandle::new(compiling).await.unwrap_or_else(|error| {
+        let mut compiling = Box::pin(async move { sandboxes.compile_here(&source, &limits, pool).await });
+        if let Some(compiled) = (&mut compiling).now_or_never() {
+            return compiled;
+        }
+        AbortOnDropHandle::new(tokio::spawn(compiling)).await.unwrap_or_else(|error| {
             Err(ErrorCode::Internal.error(format!("the task that compiled the script ended: {error}")))
         })
     }

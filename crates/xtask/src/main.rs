@@ -2,6 +2,7 @@
 
 mod bench;
 mod guest;
+mod instructions;
 mod picture;
 mod web;
 
@@ -31,6 +32,8 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
+    /// Counts the instructions of runs with Valgrind, and compares them with those of before.
+    Instructions,
     /// Builds the npm package `fanfold-types` (web/) from source.
     Web {
         /// Write nothing; fail if the committed files are not what the sources give.
@@ -53,6 +56,7 @@ fn main() -> anyhow::Result<()> {
     match Args::parse().task {
         Task::Bench { args } => bench::run(&args),
         Task::Guest { check } => guest::run(check),
+        Task::Instructions => instructions::run(),
         Task::Web { check } => web::run(check),
         Task::Picture { columns, rows, seconds } => picture::run(columns, rows, seconds),
     }

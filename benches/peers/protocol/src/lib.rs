@@ -25,16 +25,16 @@ pub struct Hello {
 
 /// What a driver is asked to do.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(tag = "job", rename_all = "camelCase")]
+#[serde(tag = "job", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Job {
-    /// Runs a script so many times, one after the other.
+    /// Runs a script again and again, one run after the other, until the time is up.
     Run {
         /// The script.
         script: String,
         /// What it returns, as JSON.
         expect: String,
-        /// How often.
-        count: u32,
+        /// How long, in milliseconds. The run that is under way then is the last one.
+        for_ms: f64,
         /// Whether no two texts are the same.
         fresh: bool,
     },
@@ -95,9 +95,10 @@ pub async fn serve<C: Contender>(hello: Hello, contender: C) -> Result<()> {
         let job = serde_json::from_str(&line).context("a job is a line of JSON")?;
         line.clear();
         let done = match job {
-            Job::Run { script, expect, count, fresh } => {
+            Job::Run { script, expect, for_ms, fresh } => {
                 let mut ms = Vec::new();
-                for _ in 0..count {
+                let turn = Instant::now();
+                while since(turn) < for_ms {
                     nonce += u32::from(fresh);
                     let script = format!("{script}\n// {nonce}");
                     let began = Instant::now();
