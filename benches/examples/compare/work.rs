@@ -60,10 +60,39 @@ const fn park(name: &'static str, measure: Measure) -> Work {
     Work { name, script: PARK, measure }
 }
 
+/// A line as scripts have them, of 113 bytes, and 56 of them.
+macro_rules! line {
+    () => {
+        "{ const answer = await agent(`Read ${file} and list what is wrong`, { label: 'read' }); found.push(answer) }\n"
+    };
+}
+macro_rules! seven_lines {
+    () => {
+        concat!(line!(), line!(), line!(), line!(), line!(), line!(), line!())
+    };
+}
+const SIX_KIB: &str = concat!(
+    "let file, found; if (file) {\n",
+    seven_lines!(),
+    seven_lines!(),
+    seven_lines!(),
+    seven_lines!(),
+    seven_lines!(),
+    seven_lines!(),
+    seven_lines!(),
+    seven_lines!(),
+    "}\nreturn 1"
+);
+
 pub(super) const WORKS: &[Work] = &[
     Work {
         name: "a trivial run, new text",
         script: "return 1",
+        measure: Measure::Run { expect: "1", fresh: true, per: 1 },
+    },
+    Work {
+        name: "a new text of 6 KiB",
+        script: SIX_KIB,
         measure: Measure::Run { expect: "1", fresh: true, per: 1 },
     },
     run("the same text again", "return 1", "1", 1),
