@@ -47,6 +47,7 @@ enum Last {
     Report {
         json: String,
         never_awaited: u32,
+        places: Vec<String>,
         rejections: Vec<String>,
         swallowed: Vec<(String, String)>,
         swallowed_count: u32,
@@ -112,6 +113,7 @@ impl From<Last> for Ending {
         let value = |json| Self::Value {
             json,
             never_awaited: 0,
+            never_awaited_places: Vec::new(),
             unhandled_rejections: Vec::new(),
             swallowed: Vec::new(),
             swallowed_count: 0,
@@ -119,9 +121,10 @@ impl From<Last> for Ending {
         match last {
             Last::Json(Json(json)) => value(json.to_string()),
             Last::Text(json) => value(json),
-            Last::Report { json, never_awaited, rejections, swallowed, swallowed_count } => Self::Value {
+            Last::Report { json, never_awaited, places, rejections, swallowed, swallowed_count } => Self::Value {
                 json,
                 never_awaited,
+                never_awaited_places: places,
                 unhandled_rejections: rejections,
                 swallowed,
                 swallowed_count,

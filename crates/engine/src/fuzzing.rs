@@ -51,6 +51,7 @@ pub enum Ending {
     Value {
         json: String,
         never_awaited: u32,
+        never_awaited_places: Vec<String>,
         unhandled_rejections: Vec<String>,
         swallowed: Vec<(String, String)>,
         swallowed_count: u32,
@@ -115,6 +116,7 @@ impl Nursery for Inner {
             let value = Ending::Value {
                 json: "1".into(),
                 never_awaited: 1,
+                never_awaited_places: Vec::new(),
                 unhandled_rejections: Vec::new(),
                 swallowed: Vec::new(),
                 swallowed_count: 0,
@@ -151,12 +153,13 @@ fn guest(messages: Vec<Message>, ending: Ending, link: Arc<Link>, cancel: Cancel
             }
         }
         match ending {
-            Ending::Value { json, never_awaited, unhandled_rejections, swallowed, swallowed_count } => {
+            Ending::Value { json, never_awaited, never_awaited_places, unhandled_rejections, swallowed, swallowed_count } => {
                 let swallowed = swallowed.into_iter().map(|(item, error)| SwallowedError { item, error });
                 let swallowed_errors = swallowed.collect();
                 Ok(Report {
                     outcome: Ok(json),
                     never_awaited,
+                    never_awaited_places,
                     unhandled_rejections,
                     swallowed_errors,
                     swallowed_count,
@@ -165,6 +168,7 @@ fn guest(messages: Vec<Message>, ending: Ending, link: Arc<Link>, cancel: Cancel
             Ending::Failure { code, message, stack, path } => Ok(Report {
                 outcome: Err(Failure { code, message, stack, path }),
                 never_awaited: 0,
+                never_awaited_places: Vec::new(),
                 unhandled_rejections: Vec::new(),
                 swallowed_errors: Vec::new(),
                 swallowed_count: 0,

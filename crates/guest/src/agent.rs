@@ -15,6 +15,9 @@ use crate::fanfold::workflow::agent::{Reply, Request, run};
 use crate::hooks::{failure_object, save};
 use crate::{task, text, with_sandbox};
 
+/// Most places of calls that are told.
+const MAX_PLACES: usize = 10;
+
 pub(crate) struct Agents {
     /// The `agent` that scripts have.
     hook: Persistent<Function<'static>>,
@@ -38,6 +41,8 @@ struct Unseen {
 /// A call that was made.
 #[derive(Default)]
 struct Call {
+    /// Where, as lines of a stack; none for a call that was refused at once.
+    place: Option<Persistent<Value<'static>>>,
     is_over: Cell<bool>,
     watcher: Cell<Option<Watcher>>,
 }
@@ -97,6 +102,22 @@ impl Agents {
         u32::try_from(self.unseen.borrow().len()).unwrap_or(u32::MAX)
     }
 
+    /// Where those calls were made, each place once.
+    pub(crate) fn never_awaited_places(&self, ctx: &Ctx<'_>) -> Vec<String> {
+        let unseen = self.unseen.borrow();
+        let places = unseen.values().filter_map(|unseen| unseen.call.place.clone());
+        let mut told = Vec::new();
+        for place in places.filter_map(|place| text::from_js(ctx, &place.restore(ctx).ok()?).ok()) {
+            if told.len() == MAX_PLACES {
+                break;
+            }
+            if !told.contains(&place) {
+                told.push(place);
+            }
+        }
+        told
+    }
+
     /// Makes the promise of a call.
     fn promise<'js>(
         &self,
@@ -145,7 +166,7 @@ fn call<'js>(ctx: Ctx<'js>, prompt: Value<'js>, options: Value<'js>) -> Result<P
     let request = Request { prompt: text::from_js(&ctx, &prompt)?, options: text::from_js(&ctx, &options)? };
     with_sandbox(|sandbox| {
         let place = Persistent::save(&ctx, sandbox.agents.place(&ctx)?);
-        let call = Rc::<Call>::default();
+        let call = Rc::new(Call { place: Some(place), ..Call::default() });
         let (promise, resolve, reject) = sandbox.agents.promise(&ctx, call.clone())?;
         let resolve = Persistent::save(&ctx, resolve);
         let reject = Persistent::save(&ctx, reject);
@@ -160,8 +181,8 @@ fn call<'js>(ctx: Ctx<'js>, prompt: Value<'js>, options: Value<'js>) -> Result<P
                     Ok(Reply::Json(json)) => ctx.json_parse(json)?,
                     Err(failure) => {
                         let error = with_sandbox(|sandbox| sandbox.agents.error.clone().restore(ctx))?;
-                        let error: Value =
-                            error.call((place.restore(ctx)?, failure_object(ctx, failure)?))?;
+                        let place = call.place.clone().map(|place| place.restore(ctx)).transpose()?;
+                        let error: Value = error.call((place, failure_object(ctx, failure)?))?;
                         return reject_with(ctx, &error, reject, watcher);
                     }
                 };

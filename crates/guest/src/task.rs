@@ -112,8 +112,14 @@ fn turn(ctx: &Ctx<'_>, sandbox: &crate::Sandbox) {
     let Some(sender) = REPORT.take() else { return };
     let LooseEnds { unhandled_rejections, swallowed_errors, swallowed_count } =
         sandbox.hooks.loose_ends(ctx).unwrap_or_default();
-    let never_awaited = sandbox.agents.never_awaited();
-    let report = Report { outcome, never_awaited, unhandled_rejections, swallowed_errors, swallowed_count };
+    let report = Report {
+        outcome,
+        never_awaited: sandbox.agents.never_awaited(),
+        never_awaited_places: sandbox.agents.never_awaited_places(ctx),
+        unhandled_rejections,
+        swallowed_errors,
+        swallowed_count,
+    };
     let _ = sender.send(report);
 }
 

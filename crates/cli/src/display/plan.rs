@@ -157,26 +157,13 @@ impl Canvas<'_> {
                 format!("{bad}✗ {}{bad:#} {message}{}", refusal.code, agents.unwrap_or_default())
             })
             .collect();
-        let never = match survey.never_awaited {
-            0 => None,
-            1 => Some("1 call is never awaited: its answer would be lost".to_owned()),
-            calls => Some(format!("{calls} calls are never awaited: their answers would be lost")),
-        };
-        // The engine's own warning says the same.
-        let warnings = survey.warnings.iter().filter(|warning| !is_of_never_awaited(warning));
-        let warnings = never.into_iter().chain(warnings.map(|warning| text::line(warning)));
+        let warnings = survey.warnings.iter().map(|warning| text::line(warning));
         rows.extend(warnings.map(|warning| format!("{odd}!{odd:#} {warning}")));
         if !rows.is_empty() {
             rows.insert(0, String::new());
         }
         rows
     }
-}
-
-/// Whether it is the engine's `1 agent() call was never awaited: …` or the like.
-fn is_of_never_awaited(warning: &str) -> bool {
-    let rest = warning.trim_start_matches(|c: char| c.is_ascii_digit());
-    rest.len() < warning.len() && rest.starts_with(" agent() call")
 }
 
 fn at_once(width: usize) -> String {

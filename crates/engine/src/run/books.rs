@@ -94,6 +94,8 @@ pub(crate) struct ScriptEnd {
 pub(crate) struct LooseEnds {
     /// Calls of `agent()` whose answer is lost.
     pub(crate) never_awaited: u32,
+    /// The lines of some of those calls, in order.
+    pub(crate) never_awaited_lines: Vec<u32>,
     /// Errors that are lost, one text each.
     pub(crate) errors: Vec<String>,
 }
@@ -237,10 +239,11 @@ impl<R> Books<R> {
         }
         self.script_ended = true;
         self.never_awaited = self.never_awaited.saturating_add(end.loose_ends.never_awaited);
+        let at = on_lines(&end.loose_ends.never_awaited_lines);
         match self.never_awaited {
             0 => {}
-            1 => self.warn("1 agent() call was never awaited: its answer is lost"),
-            n => self.warn(&format!("{n} agent() calls were never awaited: their answers are lost")),
+            1 => self.warn(&format!("1 agent() call was never awaited: its answer is lost{at}")),
+            n => self.warn(&format!("{n} agent() calls were never awaited: their answers are lost{at}")),
         }
         self.tell_lost(end.loose_ends.errors);
         if self.terminal.is_none() {
@@ -345,6 +348,16 @@ pub(crate) fn default_label(prompt: &str) -> String {
     match line.char_indices().nth(LABEL_CHARS) {
         None => line.to_owned(),
         Some(_) => line.chars().take(LABEL_CHARS - 1).chain(['…']).collect(),
+    }
+}
+
+/// ` (line 3)`, ` (lines 3, 8)`, or nothing.
+fn on_lines(lines: &[u32]) -> String {
+    let all: Vec<String> = lines.iter().map(u32::to_string).collect();
+    match &all[..] {
+        [] => String::new(),
+        [one] => format!(" (line {one})"),
+        _ => format!(" (lines {})", all.join(", ")),
     }
 }
 

@@ -1,5 +1,7 @@
 //! How a script ended, from what its guest says of it. The guest is not trusted: all is checked.
 
+use std::collections::BTreeSet;
+
 use fanfold_types::{ErrorCode, WorkflowError};
 use serde_json::value::RawValue;
 
@@ -24,12 +26,20 @@ pub(super) fn read(
             outcome: outcome(report.outcome, script, limits),
             loose_ends: LooseEnds {
                 never_awaited: report.never_awaited,
+                never_awaited_lines: lines(&report.never_awaited_places, script),
                 errors: rejections(&report.unhandled_rejections, script)
                     .chain(swallowed(&report.swallowed_errors, report.swallowed_count, script))
                     .collect(),
             },
         },
     }
+}
+
+/// The lines of calls that were made there, in order, each once.
+fn lines(places: &[String], script: &Script) -> Vec<u32> {
+    let places = places.iter().take(MAX_ERRORS);
+    let lines: BTreeSet<u32> = places.filter_map(|place| script.line(place)).collect();
+    lines.into_iter().collect()
 }
 
 fn rejections(texts: &[String], script: &Script) -> impl Iterator<Item = String> {

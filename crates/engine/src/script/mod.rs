@@ -134,6 +134,12 @@ impl Script {
         stack::read(&self.source, &self.body, self.dialect, text)
     }
 
+    /// The line that a stack names first, of those of the script.
+    pub(crate) fn line(&self, stack: &str) -> Option<u32> {
+        // The stack of an error without a name and without words.
+        self.thrown(&format!("\n{stack}")).line
+    }
+
     /// `SCRIPT_PARSE` from a syntax error of QuickJS: in better words, with a column, and with a hint where the
     /// text shows what the author meant.
     ///
