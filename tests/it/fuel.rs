@@ -9,36 +9,36 @@ const TOLERANCE_PERCENT: u64 = 3;
 
 /// Scripts and the fuel that they use.
 const FIGURES: &[(&str, u64, &str)] = &[
-    ("nothing", 46_744, "return 1"),
-    ("one agent", 86_468, "return await agent('x')"),
-    ("1,000 agents in sequence", 34_922_634, "for (let i = 0; i < 1000; i++) await agent('x')"),
+    ("nothing", 45_353, "return 1"),
+    ("one agent", 85_115, "return await agent('x')"),
+    ("1,000 agents in sequence", 34_844_053, "for (let i = 0; i < 1000; i++) await agent('x')"),
     (
         "1,000 agents in parallel",
-        46_045_357,
+        45_945_945,
         "return (await parallel(Array.from({ length: 1000 }, (_, i) => () => agent('x' + i)))).length",
     ),
     (
         "a pipeline of 3 stages over 300 items",
-        35_646_387,
+        35_557_394,
         "const items = Array.from({ length: 300 }, (_, i) => i);
          return (await pipeline(items, (i) => agent('a' + i), (p) => agent('b' + p), (p) => agent('c' + p))).length",
     ),
     (
         "100 agents with options and values",
-        7_982_102,
+        7_979_026,
         "const schema = { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] };
          let sum = 0;
          for (let i = 0; i < 100; i++) sum += (await agent(`json:{\"n\":${i}}`, { label: 'x', phase: 'p', schema })).n;
          return sum",
     ),
-    ("1,000 log lines", 4_421_815, "for (let i = 0; i < 1000; i++) log('line ' + i)"),
+    ("1,000 log lines", 4_420_276, "for (let i = 0; i < 1000; i++) log('line ' + i)"),
     (
         "10,000 objects as a result",
-        232_748_190,
+        232_198_099,
         "return Array.from({ length: 10000 }, (_, i) => ({ id: i, name: `item ${i}`, tags: ['a', 'b'] }))",
     ),
-    ("a result of 1 MiB", 87_448_107, "return 'x'.repeat(1 << 20)"),
-    ("computation", 16_396_988, "const f = (n) => n < 2 ? n : f(n - 1) + f(n - 2); return f(20)"),
+    ("a result of 1 MiB", 87_446_759, "return 'x'.repeat(1 << 20)"),
+    ("computation", 16_395_664, "const f = (n) => n < 2 ? n : f(n - 1) + f(n - 2); return f(20)"),
 ];
 
 #[tokio::test]

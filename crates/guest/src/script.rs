@@ -18,11 +18,12 @@ const METHOD: [&str; 2] = ["(class { async run() {\n\n", "\n} })"];
 
 /// Compiles a script without running any of it.
 pub(crate) fn compile(ctx: &Ctx<'_>, source: &str) -> core::result::Result<Vec<u8>, SyntaxError> {
-    let [open, close] = block(source);
+    // Text without a brace leaves no wrapper.
+    let [open, close] = if source.contains('}') { block(source) } else { BODY.map(String::from) };
     if let Ok(function) = parse(ctx, [&open, &close], source) {
         return Ok(write(ctx, &function));
     }
-    // That was the block's error, or one of the block alone. What is wrong with a script is told as of a body.
+    // That may be an error of the block alone. What is wrong with a script is told as of a body.
     drop(ctx.catch());
     let function = parse(ctx, BODY, source).map_err(|_| syntax_error(ctx))?;
     parse(ctx, METHOD, source).map_err(|_| syntax_error(ctx))?;
@@ -31,14 +32,14 @@ pub(crate) fn compile(ctx: &Ctx<'_>, source: &str) -> core::result::Result<Vec<u
 
 /// A wrapper that tells in one parse what the other two tell together, for nearly every script: `break` at its end
 /// names a block, so the text must not have closed it, and cannot open another one of a name that all of the text
-/// makes. The constant keeps the end from belonging to what the text began, such as `if (x)`.
+/// makes. The empty `const` keeps the end from belonging to what the text began, such as `if (x)`.
 ///
 /// In a block, two functions of one name are an error.
 fn block(source: &str) -> [String; 2] {
     let mut hasher = DefaultHasher::new();
     source.hash(&mut hasher);
     let name = format!("s{:016x}", hasher.finish());
-    [format!("(async () => {{ {name}: {{\n\n"), format!("\nconst {name} = 0; break {name} }} }})")]
+    [format!("(async () => {{ {name}: {{\n\n"), format!("\nconst {{}} = 0; break {name} }} }})")]
 }
 
 /// The function that `compile` made, ready to be called.
