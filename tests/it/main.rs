@@ -9,6 +9,7 @@ mod fuel;
 mod gather;
 mod hostile;
 mod messages;
+mod names;
 mod notes;
 mod pool;
 mod support;

@@ -153,7 +153,14 @@ fn guest(messages: Vec<Message>, ending: Ending, link: Arc<Link>, cancel: Cancel
             }
         }
         match ending {
-            Ending::Value { json, never_awaited, never_awaited_places, unhandled_rejections, swallowed, swallowed_count } => {
+            Ending::Value {
+                json,
+                never_awaited,
+                never_awaited_places,
+                unhandled_rejections,
+                swallowed,
+                swallowed_count,
+            } => {
                 let swallowed = swallowed.into_iter().map(|(item, error)| SwallowedError { item, error });
                 let swallowed_errors = swallowed.collect();
                 Ok(Report {

@@ -6,6 +6,7 @@ use fanfold_types::{ErrorCode, WorkflowError};
 use serde_json::{Map, Value};
 
 use crate::schema::Schemas;
+use crate::script::names::closest;
 use crate::subagents::AgentOptions;
 
 pub(crate) const KNOWN: [&str; 11] = [
@@ -50,7 +51,9 @@ pub(crate) fn parse(json: &str, schemas: &Schemas) -> Result<(AgentOptions, Vec<
     let private: Vec<String> = fields.keys().filter(|name| is_private(name)).cloned().collect();
     fields.retain(|name, _| !is_private(name));
     if let Some(name) = fields.keys().find(|name| !KNOWN.contains(&name.as_str())) {
-        let message = format!("agent() has no option {name:?} (it has: {})", KNOWN.join(", "));
+        let meant = closest(name, KNOWN.into_iter());
+        let meant = meant.map(|meant| format!("; did you mean {meant:?}?")).unwrap_or_default();
+        let message = format!("agent() has no option {name:?}{meant} (it has: {})", KNOWN.join(", "));
         return Err(ErrorCode::UnsupportedOption.error(message).on(name));
     }
     let schema = fields.remove("schema");

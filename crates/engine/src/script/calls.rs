@@ -1,8 +1,7 @@
 //! Which hooks a script calls.
 
+use super::names::HOOKS;
 use super::tokens::{Kind, Tokens};
-
-const HOOKS: [&str; 6] = ["agent", "workflow", "parallel", "pipeline", "phase", "log"];
 
 /// The hooks that are called by their names, and in how many places.
 pub(super) fn count(body: &str) -> Vec<(&'static str, usize)> {

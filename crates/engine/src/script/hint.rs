@@ -11,8 +11,8 @@ use super::lex::{Cursor, Unclosed};
 use super::source::Source;
 use super::string::{self, JsString};
 use super::tokens::{Fault, Kind, PREFIXES, Role, Tokens};
+use super::typescript;
 use super::words::{MAX_MESSAGE, MAX_NAME, brief, shown};
-use super::{Dialect, typescript};
 
 /// Makes an error of a syntax error that QuickJS reports on a line. `body` is what it was given.
 pub(super) fn explain(source: &Source, body: &str, message: &str, line: u32) -> WorkflowError {
@@ -309,37 +309,3 @@ fn ends_statement(t: &Tokens<'_>, at: usize) -> bool {
 pub(super) const NO_MODULES: &str = "a script is one file and its sandbox has no modules to import; put the code that \
                                      you need into the script itself, or have a workflow of its own do the work: \
                                      workflow({scriptPath})";
-
-const ONE_FILE: &str = "(a script is one file and its sandbox has no modules: put the code that you need into the \
-                        script itself)";
-
-/// What to say of a thrown `ReferenceError: … is not defined` for a global that people expect and scripts lack.
-pub(super) fn absent_global(thrown: &str, dialect: Dialect) -> Option<&'static str> {
-    let fault = thrown.strip_prefix("ReferenceError: ")?;
-    if fault.starts_with("could not load module ") {
-        return Some(ONE_FILE);
-    }
-    absent(fault.strip_suffix(" is not defined")?, dialect)
-}
-
-/// Why scripts lack a global that people expect, and what to do instead, in parentheses.
-pub(super) fn absent(name: &str, dialect: Dialect) -> Option<&'static str> {
-    Some(match name {
-        "require" | "module" | "exports" => ONE_FILE,
-        "process" | "Buffer" | "__dirname" | "__filename" | "Deno" | "Bun" | "fs" | "path" => {
-            "(scripts run in a sandbox, not in Node: no files, no environment, no processes; ask an agent to do it)"
-        }
-        "fetch" | "XMLHttpRequest" | "WebSocket" => "(scripts have no network: ask an agent to fetch it)",
-        "window" | "document" | "navigator" | "localStorage" => {
-            "(scripts run in a sandbox, not in a browser)"
-        }
-        "setInterval" | "setImmediate" | "queueMicrotask" => {
-            "(scripts have no such timers: await what you wait for)"
-        }
-        "setTimeout" | "clearTimeout" if dialect == Dialect::Body => {
-            "(scripts have no timers: await what you wait for)"
-        }
-        "console" if dialect == Dialect::Body => "(scripts have no console: use log(\"…\"))",
-        _ => return None,
-    })
-}

@@ -8,9 +8,9 @@ use std::collections::{HashMap, HashSet};
 use fanfold_types::{ErrorCode, WorkflowError};
 use serde_json::{Map, Value};
 
-use super::hint::absent;
+use super::names::{self, absent};
 use super::source::Source;
-use super::tokens::{Kind, Role, Tokens};
+use super::tokens::{Kind, Tokens};
 use super::{Dialect, literal};
 use crate::agent_types::AgentTypes;
 use crate::options;
@@ -25,11 +25,14 @@ pub(super) fn find(
 ) -> Vec<WorkflowError> {
     let tokens = Tokens::scan(body);
     let lint =
-        Lint { source, own: own_names(&tokens), constants: constants(&tokens), tokens, dialect, types };
+        Lint { source, own: names::own(&tokens), constants: constants(&tokens), tokens, dialect, types };
     let mut found = Vec::new();
     for at in 0..lint.tokens.list.len() {
         lint.global(at, &mut found);
         lint.call(at, &mut found);
+    }
+    for at in names::unknown(&lint.tokens, dialect) {
+        lint.unknown(at, &mut found);
     }
     found.sort_by_key(|warning| (warning.line, warning.column));
     found
@@ -62,8 +65,19 @@ impl Lint<'_> {
             let message =
                 "import() finds no modules: a script is one file; put the code that you need into the script";
             found.push(self.at(at, WorkflowError::thrown(message)));
-        } else if let Some(why) = absent(name, self.dialect).filter(|_| used && !self.is_method(at)) {
+        } else if let Some(why) = absent(name, self.dialect).filter(|_| used && !names::is_method(tokens, at))
+        {
             found.push(self.at(at, WorkflowError::thrown(format!("{name} is not defined in scripts {why}"))));
+        }
+    }
+
+    /// A name that nothing gives a meaning, and of which nothing more is known.
+    fn unknown(&self, at: usize, found: &mut Vec<WorkflowError>) {
+        let name = self.tokens.word(at);
+        if absent(name, self.dialect).is_none() {
+            let meant = names::meant(name, &self.own, self.dialect).unwrap_or_default();
+            let message = format!("{name} is not defined {meant}");
+            found.push(self.at(at, WorkflowError::thrown(message.trim_end())));
         }
     }
 
@@ -151,14 +165,6 @@ impl Lint<'_> {
         ends.then_some(value)
     }
 
-    /// Whether a name is that of a method which is defined here.
-    fn is_method(&self, at: usize) -> bool {
-        let list = &self.tokens.list;
-        let close = list.get(at + 1).and_then(|open| open.pair);
-        close.is_some_and(|close| list.get(close + 1).is_some_and(|brace| brace.role == Role::Function))
-            && self.tokens.word(at + 1) == "("
-    }
-
     fn before(&self, at: usize) -> &str {
         at.checked_sub(1).map_or("", |before| self.tokens.word(before))
     }
@@ -173,19 +179,6 @@ impl Lint<'_> {
 fn check(name: &str, value: Value) -> Result<(), WorkflowError> {
     let options = Value::Object(Map::from_iter([(name.to_owned(), value)]));
     options::parse(&options.to_string(), &Schemas::default()).map(|_| ())
-}
-
-/// Names that may be the script's own: declared, assigned, parameters or parts of a pattern.
-fn own_names<'a>(tokens: &Tokens<'a>) -> HashSet<&'a str> {
-    let words = (0..tokens.list.len()).filter(|at| tokens.list[*at].kind == Kind::Word);
-    let own = words.filter(|at| {
-        let before = at.checked_sub(1).map_or("", |before| tokens.word(before));
-        let after = tokens.word(at + 1);
-        matches!(before, "const" | "let" | "var" | "function" | "class" | "...")
-            || matches!(after, "=>" | "=")
-            || (matches!(before, "," | "(" | "{" | "[" | ":") && matches!(after, "," | ")" | "}" | "]"))
-    });
-    own.map(|at| tokens.word(at)).collect()
 }
 
 /// Constants that are objects, if their names are given once.

@@ -11,6 +11,7 @@
 //! - `source`: lines and columns of the author's text
 //! - `stack`: thrown errors, with the author's lines and columns
 //! - `calls`: which hooks a script calls
+//! - `names`: what a script may call, and what a name that it lacks was meant to be
 //! - `hint`: syntax errors in better words; `typescript` recognises TypeScript for it
 //! - `lint`: what a run would ignore or refuse, as far as the text tells
 //! - `lex`, `string`, `tokens`: the text as characters, as values and as tokens, for all of the above
@@ -23,6 +24,7 @@ mod hint;
 mod lex;
 mod lint;
 mod literal;
+pub(crate) mod names;
 mod source;
 mod stack;
 mod string;

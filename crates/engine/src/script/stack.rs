@@ -4,7 +4,7 @@ use fanfold_types::WorkflowError;
 
 use super::culprit::Culprit;
 use super::source::Source;
-use super::{Dialect, hint};
+use super::{Dialect, names};
 
 /// QuickJS writes at most so many frames.
 const MAX_FRAMES: usize = 64;
@@ -24,9 +24,9 @@ pub(super) fn read(source: &Source, body: &str, dialect: Dialect, text: &str) ->
         message_end = newline;
     }
     let mut shown = text[..message_end].to_string();
-    if let Some(hint) = hint::absent_global(&shown, dialect) {
+    if let Some(hint) = names::explain(&shown, body, dialect) {
         shown.push_str("\n  ");
-        shown.push_str(hint);
+        shown.push_str(&hint);
     }
     frames.reverse();
     let known = |frame: &Frame<'_>| frame.place.filter(|(line, _)| (1..=source.lines()).contains(line));

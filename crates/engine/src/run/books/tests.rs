@@ -278,7 +278,10 @@ fn a_workflow_inside_has_a_phase_and_children_of_its_own() {
     assert_eq!(phases, [(inner, Some("outer")), (inner, Some("inner"))]);
     test.started(1);
     // It ends while one of its children runs and the other starts: both are no longer wanted.
-    test.books.close_scope(inner, LooseEnds { never_awaited: 1, never_awaited_lines: vec![5], errors: vec!["x".into()] });
+    test.books.close_scope(
+        inner,
+        LooseEnds { never_awaited: 1, never_awaited_lines: vec![5], errors: vec!["x".into()] },
+    );
     test.books.close_scope(inner, LooseEnds { never_awaited: 1, ..LooseEnds::default() });
     test.started(2);
     test.books.child_ended(1, ChildEnd::Failed("stopped".into()));
@@ -423,10 +426,17 @@ fn what_a_person_should_know_is_said_once() {
     let outcome = Ok(RawValue::NULL.to_owned());
     test.books.script_ended(ScriptEnd {
         outcome,
-        loose_ends: LooseEnds { never_awaited: 2, never_awaited_lines: vec![3, 8], errors: vec!["Error: x".into()] },
+        loose_ends: LooseEnds {
+            never_awaited: 2,
+            never_awaited_lines: vec![3, 8],
+            errors: vec!["Error: x".into()],
+        },
     });
     let result = test.close();
-    assert_eq!(result.warnings, ["w", "2 agent() calls were never awaited: their answers are lost (lines 3, 8)", "Error: x"]);
+    assert_eq!(
+        result.warnings,
+        ["w", "2 agent() calls were never awaited: their answers are lost (lines 3, 8)", "Error: x"]
+    );
     assert_eq!(test.warnings.len(), 3);
     assert_eq!(result.never_awaited, 2);
 }

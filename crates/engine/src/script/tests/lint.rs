@@ -44,6 +44,11 @@ fn what_would_be_refused_is_found_with_its_place() {
         ("setTimeout(() => 1, 2)", "1:1 setTimeout is not defined in"),
         ("log(process.env.HOME)", "1:5 process is not defined in"),
         ("new XMLHttpRequest()", "1:5 XMLHttpRequest is not defined in"),
+        ("return paralel([() => agent('x')])", "1:8 paralel is not defined (did"),
+        ("const found = 1; return Jsn.stringify(found)", "1:25 Jsn is not defined (did"),
+        ("function review(x) { return agent(x) }\nreturn reviews('x')", "2:8 reviews is not defined (did"),
+        ("return frobnicate(1)", "1:8 frobnicate is not defined"),
+        ("throw new Eror('x')", "1:11 Eror is not defined (did"),
     ] {
         let found = warnings(body);
         assert!(found.len() == 1 && found[0].starts_with(expected), "{body}: {found:?}");
@@ -55,19 +60,27 @@ fn there_are_no_false_alarms() {
     for body in [
         "await agent('x', {label: 'a', _note: 1, tools: undefined, schema: {type: 'object'}, agentType: 'reviewer'})",
         "await agent('x', options); await agent('x'); await agent('x', {...options}); await agent('x', {[key]: 1})",
-        "await agent('x', {timeoutMs: 5 * 60 * 1000, retries: deep ? 2 : 1, label: 'a' + i, schema: make()})",
-        "const agent2 = 1; helper.agent('x', {foo: 1}); function wrap(agent) { return agent('x', {foo: 1}) }",
+        "await agent('x', {timeoutMs: 5 * 60 * 1000, retries: deep ? 2 : 1, label: 'a' + i, schema: args.make()})",
+        "const helper = args; helper.agent('x', {foo: 1}); function wrap(agent) { return agent('x', {foo: 1}) }",
         "// fetch('x')\nlog('require(\"fs\")' + `fetch(${1})` + /fetch(1)/.source)",
         "const fetch = (x) => agent(x); await fetch('x')",
-        "paths.map(path => path.length); for (const document of args) log(document.title)",
+        "args.map(path => path.length); for (const document of args) log(document.title)",
         "const api = {fetch(x) { return x }, require: (x) => x}; api.fetch(1); api.require(2)",
-        "files.map(({path}) => path.trim()).concat(files.map((path, i) => path.trim()))",
+        "args.map(({path}) => path.trim()).concat(args.map((path, i) => path.trim()))",
         "if (typeof process !== 'undefined') log('x')",
         "let S = {type: 'array'}; S = {}; agent('x', {schema: S})",
         "const S = {type: 'object'}; { const S = {type: 'array'}; agent('x', {schema: S}) }",
         "export const meta = {name: 'n', description: 'd'}\nconsole.log(1); setTimeout(() => 1, 2)",
         "agent('x', {schema: {type: 'object'}}, {foo: 1})",
-        "agent('x', f({foo: 1}))",
+        "function f(x) { return x } agent('x', f({foo: 1}))",
+        "let a, b\nb = (x) => x; return [a?.b, b(1)]",
+        "class A { run() { return this.go() } static go() {} *all() {} async x() {} get y() { return super.y() } }\nA.go()",
+        "function* all() { yield 1 } const {a, b: [c], ...d} = args; for (const e of all()) c(e), d.x(a)",
+        "try { args.x() } catch (e) { log(e.message) } try { } catch { } return args.map(async (f) => await f(1))",
+        "outer: for (const [k, v] of Object.entries(args)) { if (k.x(v)) continue outer }",
+        "const o = {m() { return n() }, async p() {}, get q() { return 1 }}; function n() {} return new.target",
+        "return Math.max(1, parseInt('1')) + new Map().size + Symbol.iterator.toString() + budget.spent()",
+        "if (x) { } x = x.y(x)",
     ] {
         assert_eq!(warnings(body), [""; 0], "{body}");
     }
