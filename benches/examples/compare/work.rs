@@ -60,7 +60,7 @@ const fn park(name: &'static str, measure: Measure) -> Work {
     Work { name, script: PARK, measure }
 }
 
-/// A line as scripts have them, of 113 bytes, and 56 of them.
+/// 56 lines as scripts have them.
 macro_rules! line {
     () => {
         "{ const answer = await agent(`Read ${file} and list what is wrong`, { label: 'read' }); found.push(answer) }\n"
@@ -171,7 +171,7 @@ impl Work {
         match self.measure {
             // Neither can interrupt a script that computes.
             Measure::Cancel { spinning: true, .. } => !matches!(kind, Kind::QuickJs | Kind::Floor),
-            // The others take 10 GiB or as many threads.
+            // Of so many, the others take 10 GiB, or cannot have a thread for each.
             Measure::Memory { runs } if runs > 100 => matches!(kind, Kind::Fanfold | Kind::Floor),
             _ => true,
         }

@@ -55,6 +55,7 @@
 
 mod agent_types;
 mod bindings;
+mod closest;
 mod engine;
 #[cfg(fuzzing)]
 #[doc(hidden)]

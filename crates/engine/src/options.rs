@@ -5,8 +5,8 @@
 use fanfold_types::{ErrorCode, WorkflowError};
 use serde_json::{Map, Value};
 
+use crate::closest::closest;
 use crate::schema::Schemas;
-use crate::script::names::closest;
 use crate::subagents::AgentOptions;
 
 pub(crate) const KNOWN: [&str; 11] = [
@@ -53,7 +53,7 @@ pub(crate) fn parse(json: &str, schemas: &Schemas) -> Result<(AgentOptions, Vec<
     if let Some(name) = fields.keys().find(|name| !KNOWN.contains(&name.as_str())) {
         let meant = closest(name, KNOWN.into_iter());
         let meant = meant.map(|meant| format!("; did you mean {meant:?}?")).unwrap_or_default();
-        let message = format!("agent() has no option {name:?}{meant} (it has: {})", KNOWN.join(", "));
+        let message = format!("agent() has no option {name:?} (it has: {}){meant}", KNOWN.join(", "));
         return Err(ErrorCode::UnsupportedOption.error(message).on(name));
     }
     let schema = fields.remove("schema");

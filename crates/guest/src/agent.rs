@@ -28,6 +28,8 @@ pub(crate) struct Agents {
     /// `(promise, reason, handled)`: that a rejection has a handler or has none.
     rejected: Persistent<Function<'static>>,
     stack: Stack,
+    /// Calls that were made.
+    calls: Cell<u32>,
     /// Calls whose promise nothing has looked at, by where that is.
     unseen: RefCell<HashMap<*mut qjs::JSObject, Unseen>>,
 }
@@ -41,6 +43,7 @@ struct Unseen {
 /// A call that was made.
 #[derive(Default)]
 struct Call {
+    number: u32,
     /// Where, as lines of a stack; none for a call that was refused at once.
     place: Option<Persistent<Value<'static>>>,
     is_over: Cell<bool>,
@@ -93,6 +96,7 @@ impl Agents {
             error: save(ctx, hooks, "agentError")?,
             rejected: save(ctx, hooks, "rejected")?,
             stack,
+            calls: Cell::new(0),
             unseen: RefCell::default(),
         })
     }
@@ -102,10 +106,12 @@ impl Agents {
         u32::try_from(self.unseen.borrow().len()).unwrap_or(u32::MAX)
     }
 
-    /// Where those calls were made, each place once.
+    /// Where the first of those calls were made, each place once.
     pub(crate) fn never_awaited_places(&self, ctx: &Ctx<'_>) -> Vec<String> {
         let unseen = self.unseen.borrow();
-        let places = unseen.values().filter_map(|unseen| unseen.call.place.clone());
+        let mut calls: Vec<&Call> = unseen.values().map(|unseen| &*unseen.call).collect();
+        calls.sort_unstable_by_key(|call| call.number);
+        let places = calls.into_iter().filter_map(|call| call.place.clone());
         let mut told = Vec::new();
         for place in places.filter_map(|place| text::from_js(ctx, &place.restore(ctx).ok()?).ok()) {
             if told.len() == MAX_PLACES {
@@ -166,7 +172,9 @@ fn call<'js>(ctx: Ctx<'js>, prompt: Value<'js>, options: Value<'js>) -> Result<P
     let request = Request { prompt: text::from_js(&ctx, &prompt)?, options: text::from_js(&ctx, &options)? };
     with_sandbox(|sandbox| {
         let place = Persistent::save(&ctx, sandbox.agents.place(&ctx)?);
-        let call = Rc::new(Call { place: Some(place), ..Call::default() });
+        let number = sandbox.agents.calls.get().wrapping_add(1);
+        sandbox.agents.calls.set(number);
+        let call = Rc::new(Call { number, place: Some(place), ..Call::default() });
         let (promise, resolve, reject) = sandbox.agents.promise(&ctx, call.clone())?;
         let resolve = Persistent::save(&ctx, resolve);
         let reject = Persistent::save(&ctx, reject);

@@ -19,20 +19,25 @@ const METHOD: [&str; 2] = ["(class { async run() {\n\n", "\n} })"];
 /// Compiles a script without running any of it.
 pub(crate) fn compile(ctx: &Ctx<'_>, source: &str) -> core::result::Result<Vec<u8>, SyntaxError> {
     // Text without a brace leaves no wrapper.
-    let [open, close] = if source.contains('}') { block(source) } else { BODY.map(String::from) };
-    if let Ok(function) = parse(ctx, [&open, &close], source) {
-        return Ok(write(ctx, &function));
+    let may_leave = source.contains('}');
+    if may_leave {
+        let [open, close] = block(source);
+        if let Ok(function) = parse(ctx, [&open, &close], source) {
+            return Ok(write(ctx, &function));
+        }
+        // That may be an error of the block alone. What is wrong with a script is told as of a body.
+        drop(ctx.catch());
     }
-    // That may be an error of the block alone. What is wrong with a script is told as of a body.
-    drop(ctx.catch());
     let function = parse(ctx, BODY, source).map_err(|_| syntax_error(ctx))?;
-    parse(ctx, METHOD, source).map_err(|_| syntax_error(ctx))?;
+    if may_leave {
+        parse(ctx, METHOD, source).map_err(|_| syntax_error(ctx))?;
+    }
     Ok(write(ctx, &function))
 }
 
 /// A wrapper that tells in one parse what the other two tell together, for nearly every script: `break` at its end
-/// names a block, so the text must not have closed it, and cannot open another one of a name that all of the text
-/// makes. The empty `const` keeps the end from belonging to what the text began, such as `if (x)`.
+/// names a block, so the text must not have closed it, or must have opened another one by a name that is a hash of all of
+/// the text. The empty `const` keeps the end from belonging to what the text began, such as `if (x)`.
 ///
 /// In a block, two functions of one name are an error.
 fn block(source: &str) -> [String; 2] {

@@ -38,7 +38,9 @@ const FIGURES: &[(&str, u64, &[&str])] = &[
 /// Counts, and compares with what was written down.
 pub(crate) fn run() -> Result<()> {
     let root = workspace();
-    let built = Command::new("cargo").args(["build", "--example", "repeat"]).current_dir(&root).status();
+    let mut cargo = Command::new("cargo");
+    cargo.args(["build", "--locked", "--example", "repeat"]).env_remove("CARGO_TARGET_DIR");
+    let built = cargo.current_dir(&root).status();
     ensure!(built.context("failed to run cargo")?.success(), "the example does not compile");
     report("compiling the sandbox under Valgrind, unless it is there: a minute");
     count(&root, &["return 1"], 1)?;

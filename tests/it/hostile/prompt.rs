@@ -5,6 +5,8 @@
 //! (20 ms, and two ticks of 5 ms): they catch a host that is starved, which is late by hundreds of milliseconds,
 //! and the figures are printed for whoever runs these tests alone with `--nocapture`.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use fanfold::{Engine, Run, StopReason};
@@ -125,6 +127,27 @@ async fn a_start_that_nobody_polls_holds_nobody_up() {
     assert_eq!(code, Some(fanfold::ErrorCode::TimeLimit));
     let run = start.await.expect("the script starts");
     assert_eq!(run.result().await.value.get(), "30000");
+}
+
+/// Compiling is tried at once, in the caller's task.
+#[tokio::test]
+async fn checking_one_script_after_the_other_lets_other_tasks_run() {
+    let (engine, _) = support::engine(fanfold::Limits::default());
+    let turns = Arc::new(AtomicU32::new(0));
+    let other = tokio::spawn({
+        let turns = turns.clone();
+        async move {
+            loop {
+                turns.fetch_add(1, Ordering::Relaxed);
+                tokio::task::yield_now().await;
+            }
+        }
+    });
+    for n in 0..400 {
+        engine.check(&format!("return {n}"), Some(fanfold::Meta::new("a", "b"))).await.expect("a script");
+    }
+    other.abort();
+    assert!(turns.load(Ordering::Relaxed) >= 3);
 }
 
 /// Its runs end with it, wherever they are, and say so.

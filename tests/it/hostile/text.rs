@@ -85,6 +85,10 @@ fn dresses() -> Vec<Row> {
         one("a non-breaking space", "return\u{a0}1"),
         one("no semicolons", "let n = 0\n;[1].forEach((m) => { n = m })\nreturn n"),
         one("a label", "out: for (;;) { break out } return 1"),
+        one(
+            "a resource of the script",
+            "using r = { [Symbol.dispose]() {} }; if (args) { return 2 } return 1",
+        ),
         one("a return for the end", "if (args) return 2; return f(); function f() { return 1 } return"),
         one("two functions of one name", "function f() { return 2 } function f() { return 1 } return f()"),
         one("a function and a variable of one name", "var f = 1; function f() {} return f"),
@@ -203,15 +207,6 @@ fn wrappers() -> Vec<Row> {
         ("a block of the same kind", "} }, async () => { x: {"),
         ("a block and a function", "} }); (async () => { x: {"),
         ("the end of a block", "}; {"),
-        ("an if for the end", "if (x)"),
-        ("an else for the end", "if (x) {} else"),
-        ("a loop for the end", "for (;;)"),
-        ("a label for the end", "x:"),
-        ("an assignment for the end", "let x; x ="),
-        ("a property for the end", "args."),
-        ("a modifier for the end", "class A { static"),
-        ("a break", "break"),
-        ("a continue", "continue"),
         ("a closing parenthesis", ")"),
         ("an HTML comment", "}); <!--"),
         ("an HTML comment that ends", "}\n--> x\n{"),
@@ -220,12 +215,37 @@ fn wrappers() -> Vec<Row> {
         ("a regular expression", "} / 1; /{"),
         ("a default of an argument", "}, (a = {"),
         ("NUL", "\0}); (() => {"),
-        ("super", "super.x"),
-        ("new.target", "return new.target"),
-        ("yield", "yield 1"),
         ("an export", "export default 1"),
     ];
-    texts.map(|(name, text)| row(31, name, text).fails(ScriptParse)).into()
+    // What the wrapper's end must not belong to. Braces before it have the text put into a block.
+    let begun = [
+        "if (x)",
+        "if (x) 1; else",
+        "for (;;)",
+        "x:",
+        "let x; x =",
+        "args.",
+        "args?.",
+        "class A { static",
+        "break",
+        "continue",
+        "switch (1) { case 1:",
+        "do",
+        "return (",
+        "throw",
+        "typeof",
+        "class A extends",
+        "async () =>",
+        "const x = 1,",
+        "super.x",
+        "return new.target",
+        "yield 1",
+    ];
+    let rows = texts.iter().map(|(name, text)| row(31, name, *text).fails(ScriptParse));
+    let begun = begun.iter().flat_map(|text| {
+        [row(31, text, *text).fails(ScriptParse), row(31, text, format!("{{}} {text}")).fails(ScriptParse)]
+    });
+    rows.chain(begun).collect()
 }
 
 async fn text_that_is_not_well_formed_becomes_so() {

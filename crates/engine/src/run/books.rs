@@ -94,8 +94,8 @@ pub(crate) struct ScriptEnd {
 pub(crate) struct LooseEnds {
     /// Calls of `agent()` whose answer is lost.
     pub(crate) never_awaited: u32,
-    /// The lines of some of those calls, in order.
-    pub(crate) never_awaited_lines: Vec<u32>,
+    /// What to say of them.
+    pub(crate) lost_calls: Option<String>,
     /// Errors that are lost, one text each.
     pub(crate) errors: Vec<String>,
 }
@@ -238,14 +238,7 @@ impl<R> Books<R> {
             return;
         }
         self.script_ended = true;
-        self.never_awaited = self.never_awaited.saturating_add(end.loose_ends.never_awaited);
-        let at = on_lines(&end.loose_ends.never_awaited_lines);
-        match self.never_awaited {
-            0 => {}
-            1 => self.warn(&format!("1 agent() call was never awaited: its answer is lost{at}")),
-            n => self.warn(&format!("{n} agent() calls were never awaited: their answers are lost{at}")),
-        }
-        self.tell_lost(end.loose_ends.errors);
+        self.tell_lost(end.loose_ends);
         if self.terminal.is_none() {
             self.terminal = Some(match end.outcome {
                 Ok(value) => Terminal::Completed(value),
@@ -259,9 +252,13 @@ impl<R> Books<R> {
         self.stop_children();
     }
 
-    /// Tells errors that nobody saw.
-    fn tell_lost(&mut self, errors: Vec<String>) {
-        for error in errors {
+    /// Tells what a script has left that nobody looked at.
+    fn tell_lost(&mut self, loose_ends: LooseEnds) {
+        self.never_awaited = self.never_awaited.saturating_add(loose_ends.never_awaited);
+        if let Some(lost) = loose_ends.lost_calls {
+            self.tell(&lost);
+        }
+        for error in loose_ends.errors {
             if self.lost_errors < MAX_LOST_ERRORS {
                 self.lost_errors += 1;
                 self.warn(&cut(&error));
@@ -271,7 +268,14 @@ impl<R> Books<R> {
 
     /// Says something once, for people.
     pub(crate) fn warn(&mut self, warning: &str) {
-        if self.warnings.len() >= MAX_WARNINGS || self.warnings.iter().any(|known| **known == *warning) {
+        if self.warnings.len() < MAX_WARNINGS {
+            self.tell(warning);
+        }
+    }
+
+    /// Says what must be said however much has been: once for each script at most.
+    fn tell(&mut self, warning: &str) {
+        if self.warnings.iter().any(|known| **known == *warning) {
             return;
         }
         let warning: Arc<str> = warning.into();
@@ -348,16 +352,6 @@ pub(crate) fn default_label(prompt: &str) -> String {
     match line.char_indices().nth(LABEL_CHARS) {
         None => line.to_owned(),
         Some(_) => line.chars().take(LABEL_CHARS - 1).chain(['…']).collect(),
-    }
-}
-
-/// ` (line 3)`, ` (lines 3, 8)`, or nothing.
-fn on_lines(lines: &[u32]) -> String {
-    let all: Vec<String> = lines.iter().map(u32::to_string).collect();
-    match &all[..] {
-        [] => String::new(),
-        [one] => format!(" (line {one})"),
-        _ => format!(" (lines {})", all.join(", ")),
     }
 }
 

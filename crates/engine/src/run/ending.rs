@@ -9,10 +9,13 @@ use super::books::{LooseEnds, ScriptEnd};
 use crate::bindings::fanfold::workflow::types as wit;
 use crate::json;
 use crate::limits::Limits;
-use crate::script::Script;
+use crate::script::{Script, Thrown};
 
 /// Most errors of a kind that are told of one script: rejections without a handler, errors that became null.
 const MAX_ERRORS: usize = 10;
+
+/// Most places of lost calls. A guest tells no more; if it tells so many, there may be others.
+const MAX_PLACES: usize = 10;
 
 /// Reads a guest's report, or what stopped it before it could make one.
 pub(super) fn read(
@@ -22,45 +25,60 @@ pub(super) fn read(
 ) -> ScriptEnd {
     match report {
         Err(error) => ScriptEnd::stopped(error),
-        Ok(report) => ScriptEnd {
-            outcome: outcome(report.outcome, script, limits),
-            loose_ends: LooseEnds {
-                never_awaited: report.never_awaited,
-                never_awaited_lines: lines(&report.never_awaited_places, script),
-                errors: rejections(&report.unhandled_rejections, script)
-                    .chain(swallowed(&report.swallowed_errors, report.swallowed_count, script))
-                    .collect(),
-            },
-        },
+        Ok(report) => {
+            let thrown = Thrown::by(script);
+            ScriptEnd {
+                loose_ends: LooseEnds {
+                    never_awaited: report.never_awaited,
+                    lost_calls: lost_calls(report.never_awaited, &report.never_awaited_places, &thrown),
+                    errors: rejections(&report.unhandled_rejections, &thrown)
+                        .chain(swallowed(&report.swallowed_errors, report.swallowed_count, &thrown))
+                        .collect(),
+                },
+                outcome: outcome(report.outcome, &thrown, limits),
+            }
+        }
     }
 }
 
-/// The lines of calls that were made there, in order, each once.
-fn lines(places: &[String], script: &Script) -> Vec<u32> {
-    let places = places.iter().take(MAX_ERRORS);
-    let lines: BTreeSet<u32> = places.filter_map(|place| script.line(place)).collect();
-    lines.into_iter().collect()
+/// What to say of calls whose answer is lost.
+fn lost_calls(count: u32, places: &[String], thrown: &Thrown<'_>) -> Option<String> {
+    let what = match count {
+        0 => return None,
+        1 => "1 agent() call was never awaited: its answer is lost".to_owned(),
+        n => format!("{n} agent() calls were never awaited: their answers are lost"),
+    };
+    let lines = places.iter().take(MAX_PLACES).filter_map(|place| thrown.line(place));
+    let lines: Vec<String> = BTreeSet::from_iter(lines).iter().map(u32::to_string).collect();
+    let others = if places.len() < MAX_PLACES { "" } else { " and others" };
+    Some(match &lines[..] {
+        [] => what,
+        [line] => format!("{what} (line {line}{others})"),
+        _ => format!("{what} (lines {}{others})", lines.join(", ")),
+    })
 }
 
-fn rejections(texts: &[String], script: &Script) -> impl Iterator<Item = String> {
+fn rejections(texts: &[String], thrown: &Thrown<'_>) -> impl Iterator<Item = String> {
     let texts = texts.iter().take(MAX_ERRORS);
-    texts.map(|text| format!("unhandled rejection: {}", script.thrown(text).message))
+    texts.map(|text| format!("unhandled rejection: {}", thrown.read(text).message))
 }
 
-fn swallowed(errors: &[wit::SwallowedError], count: u32, script: &Script) -> impl Iterator<Item = String> {
+fn swallowed(
+    errors: &[wit::SwallowedError],
+    count: u32,
+    thrown: &Thrown<'_>,
+) -> impl Iterator<Item = String> {
     let told = errors.iter().take(MAX_ERRORS);
     let more = (count as usize).saturating_sub(told.len());
     let more =
         (more > 0).then(|| format!("{more} more items of parallel() and pipeline() became null by errors"));
-    told.map(|swallowed| {
-        format!("{} became null: {}", swallowed.item, script.thrown(&swallowed.error).message)
-    })
-    .chain(more)
+    told.map(|swallowed| format!("{} became null: {}", swallowed.item, thrown.read(&swallowed.error).message))
+        .chain(more)
 }
 
 fn outcome(
     outcome: Result<String, wit::Failure>,
-    script: &Script,
+    thrown: &Thrown<'_>,
     limits: &Limits,
 ) -> Result<Box<RawValue>, WorkflowError> {
     match outcome {
@@ -78,7 +96,7 @@ fn outcome(
         }
         Err(failure) => {
             // The script's text tells where each frame is, in the author's columns.
-            let mut error = script.thrown(&format!("{}\n{}", failure.message, failure.stack));
+            let mut error = thrown.read(&format!("{}\n{}", failure.message, failure.stack));
             if let Some(code) = failure.code {
                 error.code = Some(ErrorCode::from_wire(&code).unwrap_or(ErrorCode::Internal));
                 // Its place is told; the stack is for errors of the script's own.

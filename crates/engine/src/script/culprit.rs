@@ -32,10 +32,9 @@ impl<'a> Culprit<'a> {
     }
 
     /// The byte where it is used in a script: the first such place from `after` on, or the only one.
-    pub(super) fn find(self, body: &str, after: Option<usize>) -> Option<usize> {
-        let tokens = Tokens::scan(body);
+    pub(super) fn find(self, tokens: &Tokens<'_>, after: Option<usize>) -> Option<usize> {
         let uses =
-            (0..tokens.list.len()).filter(|at| self.is_used(&tokens, *at)).map(|at| tokens.list[at].start);
+            (0..tokens.list.len()).filter(|at| self.is_used(tokens, *at)).map(|at| tokens.list[at].start);
         let uses: Vec<usize> = uses.collect();
         match (uses.as_slice(), after) {
             ([only], _) => Some(*only),
@@ -108,7 +107,7 @@ mod tests {
             (Culprit::Name("a"), None, Some(at("+ a") + 2)),
             (Culprit::Name("zzz"), Some(0), None),
         ] {
-            assert_eq!(culprit.find(body, after), found, "{culprit:?} {after:?}");
+            assert_eq!(culprit.find(&Tokens::scan(body), after), found, "{culprit:?} {after:?}");
         }
     }
 }

@@ -74,11 +74,9 @@ impl Lint<'_> {
     /// A name that nothing gives a meaning, and of which nothing more is known.
     fn unknown(&self, at: usize, found: &mut Vec<WorkflowError>) {
         let name = self.tokens.word(at);
-        if absent(name, self.dialect).is_none() {
-            let meant = names::meant(name, &self.own, self.dialect).unwrap_or_default();
-            let message = format!("{name} is not defined {meant}");
-            found.push(self.at(at, WorkflowError::thrown(message.trim_end())));
-        }
+        let meant = names::meant(name, &self.own, self.dialect).unwrap_or_default();
+        let message = format!("{name} is not defined {meant}");
+        found.push(self.at(at, WorkflowError::thrown(message.trim_end())));
     }
 
     /// The options of a call of `agent()`, as far as they are written there.

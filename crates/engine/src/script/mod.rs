@@ -24,7 +24,7 @@ mod hint;
 mod lex;
 mod lint;
 mod literal;
-pub(crate) mod names;
+mod names;
 mod source;
 mod stack;
 mod string;
@@ -40,6 +40,7 @@ use fanfold_types::{ErrorCode, Meta, WorkflowError};
 
 use header::Header;
 use source::Source;
+pub(crate) use stack::Thrown;
 
 use crate::agent_types::AgentTypes;
 
@@ -117,8 +118,13 @@ impl Script {
         calls::count(&self.body)
     }
 
+    /// The globals that scripts of this dialect have.
+    pub fn globals(&self) -> Vec<&'static str> {
+        names::globals(self.dialect).collect()
+    }
+
     /// What a run would ignore or refuse, as far as the text tells it: options that `agent()` does not have or whose
-    /// values it does not take, globals that scripts lack, and, if `agent_types` is given, kinds of agents that it
+    /// values it does not take, globals that scripts lack, names that nothing has, and, if `agent_types` is given, kinds of agents that it
     /// does not define. In the order of the text, each with line and column, and with the code that the run would
     /// fail with if it has one.
     ///
@@ -133,13 +139,7 @@ impl Script {
     /// Frames of the hooks, of native functions and of the function around the script are dropped, and those
     /// that stay count columns in characters. The error's place is that of the first frame that stays.
     pub fn thrown(&self, text: &str) -> WorkflowError {
-        stack::read(&self.source, &self.body, self.dialect, text)
-    }
-
-    /// The line that a stack names first, of those of the script.
-    pub(crate) fn line(&self, stack: &str) -> Option<u32> {
-        // The stack of an error without a name and without words.
-        self.thrown(&format!("\n{stack}")).line
+        Thrown::by(self).read(text)
     }
 
     /// `SCRIPT_PARSE` from a syntax error of QuickJS: in better words, with a column, and with a hint where the

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::Dialect;
 use super::tokens::{Kind, Role, Tokens};
-use super::words::MAX_NAME;
+use crate::closest::closest;
 
 /// What scripts call to have work done.
 pub(super) const HOOKS: [&str; 6] = ["agent", "workflow", "parallel", "pipeline", "phase", "log"];
@@ -26,17 +26,17 @@ const GLOBALS: [&str; 66] = [
 /// What scripts of the header dialect have besides.
 const HEADER: [&str; 5] = ["setTimeout", "clearTimeout", "console", "URL", "URLSearchParams"];
 
-/// Own names of a script that are compared with one that it lacks, and lacking ones that are told: texts are large, and
-/// comparing names is slow.
-const MAX_OWN: usize = 500;
+/// Names of its own that a script may have for a misspelled one to be compared with them, and lacking names that are
+/// told: texts are large, and comparing names is slow.
+const MAX_OWN: usize = 200;
 const MAX_UNKNOWN: usize = 20;
 
 /// Words before `(` or `.` that are no names.
 #[rustfmt::skip]
-const KEYWORDS: [&str; 43] = [
+const KEYWORDS: [&str; 45] = [
     "arguments", "async", "await", "break", "case", "catch", "class", "const", "constructor", "continue",
-    "default", "delete", "do", "else", "export", "extends", "false", "finally", "for", "function", "get", "if",
-    "import", "in", "let", "new", "null", "of", "return", "set", "static", "super", "switch", "this", "throw",
+    "debugger", "default", "delete", "do", "else", "export", "extends", "false", "finally", "for", "function", "get", "if",
+    "import", "in", "instanceof", "let", "new", "null", "of", "return", "set", "static", "super", "switch", "this", "throw",
     "true", "try", "typeof", "var", "void", "while", "with", "yield",
 ];
 
@@ -54,24 +54,41 @@ pub(super) fn own<'a>(tokens: &Tokens<'a>) -> HashSet<&'a str> {
 }
 
 /// Names that a script uses and nothing gives a meaning: each time they are called, or a property of them is read, and
-/// they are nowhere else. In the order of the text, by token. Silent where the text is broken.
+/// they are nowhere else. The token of each one's first use, in the order of the text.
+///
+/// Silent where the text is broken, and where it may make names that are not in it.
 pub(super) fn unknown(tokens: &Tokens<'_>, dialect: Dialect) -> Vec<usize> {
-    if tokens.fault.is_some() {
+    let words: Vec<usize> = (0..tokens.list.len()).filter(|at| tokens.list[*at].kind == Kind::Word).collect();
+    if tokens.fault.is_some() || words.iter().any(|at| makes_names(tokens, *at)) {
         return Vec::new();
     }
     let mut uses: HashMap<&str, bool> = HashMap::new();
-    let word = |at: &usize| tokens.list[*at].kind == Kind::Word && !is_property(tokens, *at);
-    let words: Vec<usize> = (0..tokens.list.len()).filter(word).collect();
     for at in &words {
-        *uses.entry(tokens.word(*at)).or_insert(true) &= is_use(tokens, *at);
+        // `globalThis.name = …` gives a name a meaning too.
+        let says_nothing = is_property(tokens, *at) && tokens.word(at + 1) != "=";
+        if !says_nothing {
+            *uses.entry(tokens.word(*at)).or_insert(true) &= is_use(tokens, *at);
+        }
     }
     let unknown = |name: &str| {
-        uses.get(name) == Some(&true)
-            && !KEYWORDS.contains(&name)
+        !KEYWORDS.contains(&name)
             && !name.contains(['#', '\\'])
+            && absent(name, dialect).is_none()
             && !globals(dialect).any(|global| global == name)
     };
-    words.into_iter().filter(|at| unknown(tokens.word(*at))).take(MAX_UNKNOWN).collect()
+    let first = words.into_iter().filter(|at| {
+        !is_property(tokens, *at) && uses.remove(tokens.word(*at)) == Some(true) && unknown(tokens.word(*at))
+    });
+    first.take(MAX_UNKNOWN).collect()
+}
+
+/// Whether names may come to be here that the text does not spell out.
+fn makes_names(tokens: &Tokens<'_>, at: usize) -> bool {
+    match tokens.word(at) {
+        "eval" | "Function" => true,
+        "globalThis" => tokens.word(at + 1) != ".",
+        _ => false,
+    }
 }
 
 fn is_property(tokens: &Tokens<'_>, at: usize) -> bool {
@@ -80,6 +97,9 @@ fn is_property(tokens: &Tokens<'_>, at: usize) -> bool {
 
 /// Whether a name is called here or a property of it is read, and it can be nothing else.
 fn is_use(tokens: &Tokens<'_>, at: usize) -> bool {
+    if is_property(tokens, at) {
+        return false;
+    }
     let before = at.checked_sub(1).map_or("", |before| tokens.word(before));
     (before == "new" || matches!(tokens.word(at + 1), "(" | "." | "?."))
         // Generators are defined behind a star.
@@ -96,13 +116,17 @@ pub(super) fn is_method(tokens: &Tokens<'_>, at: usize) -> bool {
 }
 
 /// All names that scripts have without declaring them.
-fn globals<'a>(dialect: Dialect) -> impl Iterator<Item = &'a str> {
+pub(super) fn globals<'a>(dialect: Dialect) -> impl Iterator<Item = &'a str> {
     let header = HEADER.into_iter().filter(move |_| dialect == Dialect::Header);
     HOOKS.into_iter().chain(GLOBALS).chain(header)
 }
 
 /// What to say of a thrown `ReferenceError: … is not defined`: why scripts lack the global, or which name was meant.
-pub(super) fn explain(thrown: &str, body: &str, dialect: Dialect) -> Option<String> {
+pub(super) fn explain<'a>(
+    thrown: &str,
+    own: impl FnOnce() -> &'a HashSet<&'a str>,
+    dialect: Dialect,
+) -> Option<String> {
     let fault = thrown.strip_prefix("ReferenceError: ")?;
     if fault.starts_with("could not load module ") {
         return Some(ONE_FILE.into());
@@ -110,7 +134,7 @@ pub(super) fn explain(thrown: &str, body: &str, dialect: Dialect) -> Option<Stri
     let name = fault.strip_suffix(" is not defined")?;
     match absent(name, dialect) {
         Some(why) => Some(why.into()),
-        None => meant(name, &own(&Tokens::scan(body)), dialect),
+        None => meant(name, own(), dialect),
     }
 }
 
@@ -118,22 +142,7 @@ pub(super) fn explain(thrown: &str, body: &str, dialect: Dialect) -> Option<Stri
 pub(super) fn meant(name: &str, own: &HashSet<&str>, dialect: Dialect) -> Option<String> {
     let few = own.len() <= MAX_OWN;
     let own = own.iter().copied().filter(move |_| few);
-    let known = own.chain(globals(dialect));
-    closest(name, known).map(|meant| format!("(did you mean {meant}?)"))
-}
-
-/// The one of some names that differs least from this one, if that is so little that it may be meant.
-pub(crate) fn closest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let length = name.chars().count();
-    // Comparing takes the product of two lengths, and nobody mistypes a name of a hundred characters.
-    if length > MAX_NAME {
-        return None;
-    }
-    let most = (length / 3).max(1);
-    let near = names.filter(|other| *other != name && other.chars().count().abs_diff(length) <= most);
-    let small = name.to_lowercase();
-    let distances = near.map(|other| (strsim::damerau_levenshtein(&small, &other.to_lowercase()), other));
-    distances.filter(|(distance, _)| *distance <= most).min().map(|(_, other)| other)
+    closest(name, own.chain(globals(dialect))).map(|meant| format!("(did you mean {meant}?)"))
 }
 
 const ONE_FILE: &str = "(a script is one file and its sandbox has no modules: put the code that you need into the \

@@ -44,8 +44,7 @@ impl<R> Books<R> {
         if self.scopes.remove(&scope).is_none() {
             return;
         }
-        self.never_awaited = self.never_awaited.saturating_add(loose_ends.never_awaited);
-        self.tell_lost(loose_ends.errors);
+        self.tell_lost(loose_ends);
         let calls = &mut self.calls;
         self.queue.retain(|seq| {
             let ended = calls.get(seq).is_some_and(|call| call.scope == scope);

@@ -48,6 +48,7 @@ fn what_would_be_refused_is_found_with_its_place() {
         ("const found = 1; return Jsn.stringify(found)", "1:25 Jsn is not defined (did"),
         ("function review(x) { return agent(x) }\nreturn reviews('x')", "2:8 reviews is not defined (did"),
         ("return frobnicate(1)", "1:8 frobnicate is not defined"),
+        ("frobnicate(1); frobnicate(2); return args.frobnicate(3)", "1:1 frobnicate is not defined"),
         ("throw new Eror('x')", "1:11 Eror is not defined (did"),
     ] {
         let found = warnings(body);
@@ -81,6 +82,11 @@ fn there_are_no_false_alarms() {
         "const o = {m() { return n() }, async p() {}, get q() { return 1 }}; function n() {} return new.target",
         "return Math.max(1, parseInt('1')) + new Map().size + Symbol.iterator.toString() + budget.spent()",
         "if (x) { } x = x.y(x)",
+        "if (args instanceof (Object)) { debugger }",
+        "globalThis.helper = (x) => x; return helper(1)",
+        "globalThis['helper'] = (x) => x; return helper(1)",
+        "Object.assign(globalThis, args); return helper(1)",
+        "(0, eval)('var helper = (x) => x'); return helper(1)",
     ] {
         assert_eq!(warnings(body), [""; 0], "{body}");
     }
