@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use fanfold_types::{ErrorCode, WorkflowError};
 use futures::FutureExt as _;
-use tokio::task::consume_budget;
 use tokio_util::task::AbortOnDropHandle;
 use wasmtime::component::{Accessor, HasSelf, Linker};
 use wasmtime::{CallHook, ResourceLimiter, Store, StoreContextMut, Trap, UpdateDeadline};
@@ -67,8 +66,6 @@ impl Sandboxes {
         pool: Arc<Pool>,
     ) -> Result<Result<Vec<u8>, SyntaxError>, WorkflowError> {
         let (sandboxes, source, limits) = (self.clone(), source.to_owned(), limits.clone());
-        // Whoever starts one script after the other lets other tasks run, too.
-        consume_budget().await;
         let mut compiling = Box::pin(async move { sandboxes.compile_here(&source, &limits, pool).await });
         if let Some(compiled) = (&mut compiling).now_or_never() {
             return compiled;

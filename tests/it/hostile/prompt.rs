@@ -129,7 +129,7 @@ async fn a_start_that_nobody_polls_holds_nobody_up() {
     assert_eq!(run.result().await.value.get(), "30000");
 }
 
-/// Compiling is tried at once, in the caller's task.
+/// Compiling is tried at once, in the caller's task: until the next tick.
 #[tokio::test]
 async fn checking_one_script_after_the_other_lets_other_tasks_run() {
     let (engine, _) = support::engine(fanfold::Limits::default());
