@@ -16,7 +16,7 @@ use crate::hooks::{failure_object, save};
 use crate::{task, text, with_sandbox};
 
 /// Most places of calls that are told.
-const MAX_PLACES: usize = 10;
+const MAX_PLACES: usize = 50;
 
 pub(crate) struct Agents {
     /// The `agent` that scripts have.

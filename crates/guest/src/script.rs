@@ -16,11 +16,14 @@ const BODY: [&str; 2] = ["(async () => {\n\n", "\n})"];
 /// its own, does not parse in the other.
 const METHOD: [&str; 2] = ["(class { async run() {\n\n", "\n} })"];
 
+/// The largest text that is parsed as a block: QuickJS takes time that is quadratic in a block's functions.
+const MAX_BLOCK_BYTES: usize = 32 << 10;
+
 /// Compiles a script without running any of it.
 pub(crate) fn compile(ctx: &Ctx<'_>, source: &str) -> core::result::Result<Vec<u8>, SyntaxError> {
     // Text without a brace leaves no wrapper.
     let may_leave = source.contains('}');
-    if may_leave {
+    if may_leave && source.len() <= MAX_BLOCK_BYTES {
         let [open, close] = block(source);
         if let Ok(function) = parse(ctx, [&open, &close], source) {
             return Ok(write(ctx, &function));

@@ -73,7 +73,7 @@ pub(super) fn rows() -> Vec<Row> {
             return await workflow(inner('globalThis.other = 1; return [typeof leak, [].leak ?? null, typeof console]')).then((v) => [...v, typeof other])")
             .gives(json!(["undefined", null, "object", "undefined"])),
         nested("its agents stop when it ends", "await workflow(inner('agent(\"hang:\"); return 1')); return await agent('x')")
-            .warns("1 agent() call was never awaited")
+            .warns("workflow {script}: 1 agent() call was never awaited: its answer is lost (line 2)")
             .gives(json!("echo:x")),
         nested("one that nobody waits for ends with the script", "workflow(inner('await agent(\"hang:\")')); await agent('x'); return 1").gives(json!(1)),
         nested("one that lost a race stays until the end", "

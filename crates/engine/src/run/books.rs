@@ -100,6 +100,16 @@ pub(crate) struct LooseEnds {
     pub(crate) errors: Vec<String>,
 }
 
+impl LooseEnds {
+    /// The same, saying which workflow inside of the run has left them.
+    pub(crate) fn of_workflow(mut self, shown: &str) -> Self {
+        for text in self.lost_calls.iter_mut().chain(&mut self.errors) {
+            text.insert_str(0, &format!("workflow {shown}: "));
+        }
+        self
+    }
+}
+
 impl ScriptEnd {
     /// The script was stopped from outside.
     pub(crate) fn stopped(error: WorkflowError) -> Self {

@@ -14,8 +14,9 @@ use crate::script::{Script, Thrown};
 /// Most errors of a kind that are told of one script: rejections without a handler, errors that became null.
 const MAX_ERRORS: usize = 10;
 
-/// Most places of lost calls. A guest tells no more; if it tells so many, there may be others.
-const MAX_PLACES: usize = 10;
+/// Most lines of lost calls that are told of one script, and most places that its guest tells.
+const MAX_LINES: usize = 10;
+const MAX_PLACES: usize = 50;
 
 /// Reads a guest's report, or what stopped it before it could make one.
 pub(super) fn read(
@@ -49,8 +50,9 @@ fn lost_calls(count: u32, places: &[String], thrown: &Thrown<'_>) -> Option<Stri
         n => format!("{n} agent() calls were never awaited: their answers are lost"),
     };
     let lines = places.iter().take(MAX_PLACES).filter_map(|place| thrown.line(place));
-    let lines: Vec<String> = BTreeSet::from_iter(lines).iter().map(u32::to_string).collect();
-    let others = if places.len() < MAX_PLACES { "" } else { " and others" };
+    let lines: BTreeSet<u32> = lines.collect();
+    let others = if lines.len() > MAX_LINES || places.len() >= MAX_PLACES { " and others" } else { "" };
+    let lines: Vec<String> = lines.iter().take(MAX_LINES).map(u32::to_string).collect();
     Some(match &lines[..] {
         [] => what,
         [line] => format!("{what} (line {line}{others})"),

@@ -6,7 +6,7 @@ use fanfold_types::WorkflowError;
 use futures::future::BoxFuture;
 use tokio::sync::oneshot;
 
-use super::books::{LooseEnds, ScopeId, ScriptEnd};
+use super::books::{LooseEnds, ScopeId};
 use super::driver::MakeGuest;
 use super::ending;
 use super::link::{Link, Shared};
@@ -38,7 +38,8 @@ impl Link {
         let scope = Scope::open(&self.run, self.scope, bytes as u64)?;
         let wanted = Wanted::parse(target)?;
         let args = args.map(|args| json::read("args", args).map(|args| Box::<str>::from(args).into()));
-        let (shown, work) = (wanted.shown(), run_inside(scope, wanted, args.transpose()?));
+        let shown = wanted.shown();
+        let work = run_inside(scope, wanted, shown.clone(), args.transpose()?);
         let (mut sender, answer) = oneshot::channel();
         let inside: Inside = Box::pin(async move {
             let ended = tokio::select! {
@@ -56,7 +57,12 @@ impl Link {
     }
 }
 
-async fn run_inside(mut scope: Scope, wanted: Wanted, args: Option<String>) -> Result<String, WorkflowError> {
+async fn run_inside(
+    mut scope: Scope,
+    wanted: Wanted,
+    shown: String,
+    args: Option<String>,
+) -> Result<String, WorkflowError> {
     let run = scope.run.clone();
     let opening = run.nursery.open(wanted, run.pool.clone());
     let (script, make_guest) = tokio::select! {
@@ -68,7 +74,7 @@ async fn run_inside(mut scope: Scope, wanted: Wanted, args: Option<String>) -> R
     let link = Link::new(run.clone(), scope.id, script.dialect);
     let report = make_guest(settings, Arc::new(link)).await;
     let end = ending::read(report, &script, &run.limits);
-    scope.end(&end);
+    scope.loose_ends = end.loose_ends.of_workflow(&shown);
     end.outcome.map(|value| Box::<str>::from(value).into())
 }
 
@@ -83,10 +89,6 @@ impl Scope {
     fn open(run: &Arc<Shared>, parent: ScopeId, bytes: u64) -> Result<Self, WorkflowError> {
         let id = run.books().open_scope(parent, bytes)?;
         Ok(Self { run: run.clone(), id, loose_ends: LooseEnds::default() })
-    }
-
-    fn end(&mut self, end: &ScriptEnd) {
-        self.loose_ends = end.loose_ends.clone();
     }
 }
 

@@ -16,6 +16,9 @@ use crate::agent_types::AgentTypes;
 use crate::options;
 use crate::schema::Schemas;
 
+/// Nobody reads more.
+pub(super) const MAX_WARNINGS: usize = 100;
+
 /// Finds them, in the order of the text.
 pub(super) fn find(
     source: &Source,
@@ -24,17 +27,29 @@ pub(super) fn find(
     types: Option<&dyn AgentTypes>,
 ) -> Vec<WorkflowError> {
     let tokens = Tokens::scan(body);
-    let lint =
-        Lint { source, own: names::own(&tokens), constants: constants(&tokens), tokens, dialect, types };
+    let lint = Lint {
+        source,
+        own: names::own(&tokens),
+        asked: names::asked(&tokens),
+        constants: constants(&tokens),
+        tokens,
+        dialect,
+        types,
+    };
     let mut found = Vec::new();
+    let mut constants = HashSet::new();
     for at in 0..lint.tokens.list.len() {
+        if found.len() >= MAX_WARNINGS {
+            break;
+        }
         lint.global(at, &mut found);
-        lint.call(at, &mut found);
+        lint.call(at, &mut constants, &mut found);
     }
     for at in names::unknown(&lint.tokens, dialect) {
         lint.unknown(at, &mut found);
     }
     found.sort_by_key(|warning| (warning.line, warning.column));
+    found.truncate(MAX_WARNINGS);
     found
 }
 
@@ -43,6 +58,8 @@ struct Lint<'a> {
     tokens: Tokens<'a>,
     /// Names that the script gives a meaning of its own, somewhere.
     own: HashSet<&'a str>,
+    /// Names of which the script asks whether they are there: what follows `typeof` or `globalThis.`.
+    asked: HashSet<&'a str>,
     /// Where the objects are that constants hold, by the tokens of their braces.
     constants: HashMap<&'a str, usize>,
     dialect: Dialect,
@@ -57,6 +74,7 @@ impl Lint<'_> {
         if tokens.list[at].kind != Kind::Word
             || matches!(before, "." | "?." | "typeof")
             || self.own.contains(name)
+            || self.asked.contains(name)
         {
             return;
         }
@@ -80,7 +98,7 @@ impl Lint<'_> {
     }
 
     /// The options of a call of `agent()`, as far as they are written there.
-    fn call(&self, at: usize, found: &mut Vec<WorkflowError>) {
+    fn call(&self, at: usize, constants: &mut HashSet<usize>, found: &mut Vec<WorkflowError>) {
         let tokens = &self.tokens;
         let is_call =
             tokens.list[at].kind == Kind::Word && tokens.word(at) == "agent" && tokens.word(at + 1) == "(";
@@ -89,7 +107,7 @@ impl Lint<'_> {
         }
         let open = at + 1;
         let close = tokens.list[open].pair.unwrap_or(tokens.list.len());
-        let comma = (open..close).find(|at| tokens.word(*at) == "," && tokens.list[*at].inside == Some(open));
+        let comma = self.comma(open + 1, close);
         let Some(brace) = comma.map(|comma| comma + 1).filter(|at| tokens.word(*at) == "{") else { return };
         let Some(end) = tokens.list[brace].pair.filter(|end| matches!(tokens.word(end + 1), ")" | ","))
         else {
@@ -97,14 +115,20 @@ impl Lint<'_> {
         };
         let mut key = brace + 1;
         while key < end {
-            self.option(key, found);
-            let next =
-                (key..end).find(|at| tokens.word(*at) == "," && tokens.list[*at].inside == Some(brace));
-            key = next.map_or(end, |comma| comma + 1);
+            self.option(key, constants, found);
+            key = self.comma(key, end).map_or(end, |comma| comma + 1);
         }
     }
 
-    fn option(&self, key: usize, found: &mut Vec<WorkflowError>) {
+    /// The first comma from a token on that is in no bracket which begins there.
+    fn comma(&self, mut at: usize, end: usize) -> Option<usize> {
+        while at < end && self.tokens.word(at) != "," {
+            at = self.tokens.list[at].pair.filter(|pair| *pair > at).unwrap_or(at) + 1;
+        }
+        (at < end).then_some(at)
+    }
+
+    fn option(&self, key: usize, constants: &mut HashSet<usize>, found: &mut Vec<WorkflowError>) {
         let tokens = &self.tokens;
         let text = tokens.word(key);
         let name = match tokens.list[key].kind {
@@ -139,6 +163,11 @@ impl Lint<'_> {
             None => constant(key),
         };
         let Some(place) = place else { return };
+        // What a constant is has been told where it was used first.
+        let is_constant = value != Some(place);
+        if is_constant && !constants.insert(place) {
+            return;
+        }
         let Some(value) = self.literal(place, name) else { return };
         if name == "agentType"
             && let (Some(types), Some(name)) = (self.types, value.as_str())

@@ -31,10 +31,17 @@ const HEADER: [&str; 5] = ["setTimeout", "clearTimeout", "console", "URL", "URLS
 const MAX_OWN: usize = 200;
 const MAX_UNKNOWN: usize = 20;
 
+/// What every object has, and the global one with them.
+#[rustfmt::skip]
+const INHERITED: [&str; 12] = [
+    "__defineGetter__", "__defineSetter__", "__lookupGetter__", "__lookupSetter__", "__proto__", "constructor",
+    "hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable", "toLocaleString", "toString", "valueOf",
+];
+
 /// Words before `(` or `.` that are no names.
 #[rustfmt::skip]
-const KEYWORDS: [&str; 45] = [
-    "arguments", "async", "await", "break", "case", "catch", "class", "const", "constructor", "continue",
+const KEYWORDS: [&str; 44] = [
+    "arguments", "async", "await", "break", "case", "catch", "class", "const", "continue",
     "debugger", "default", "delete", "do", "else", "export", "extends", "false", "finally", "for", "function", "get", "if",
     "import", "in", "instanceof", "let", "new", "null", "of", "return", "set", "static", "super", "switch", "this", "throw",
     "true", "try", "typeof", "var", "void", "while", "with", "yield",
@@ -47,10 +54,18 @@ pub(super) fn own<'a>(tokens: &Tokens<'a>) -> HashSet<&'a str> {
         let before = at.checked_sub(1).map_or("", |before| tokens.word(before));
         let after = tokens.word(at + 1);
         matches!(before, "const" | "let" | "var" | "function" | "class" | "...")
-            || matches!(after, "=>" | "=")
-            || (matches!(before, "," | "(" | "{" | "[" | ":") && matches!(after, "," | ")" | "}" | "]"))
+            || matches!(after, "=>" | "=" | "??=" | "||=" | "&&=")
+            || (before == "," && tokens.list.get(at + 1).is_none_or(|after| after.new_line))
+            || (matches!(before, "," | "(" | "{" | "[" | ":") && matches!(after, "," | ")" | "}" | "]" | ";"))
     });
     own.map(|at| tokens.word(at)).collect()
+}
+
+/// Names of which a script asks whether they are there.
+pub(super) fn asked<'a>(tokens: &Tokens<'a>) -> HashSet<&'a str> {
+    let asked = (1..tokens.list.len())
+        .filter(|at| tokens.word(at - 1) == "typeof" || is_of_the_global_object(tokens, *at));
+    asked.map(|at| tokens.word(at)).collect()
 }
 
 /// Names that a script uses and nothing gives a meaning: each time they are called, or a property of them is read, and
@@ -64,15 +79,14 @@ pub(super) fn unknown(tokens: &Tokens<'_>, dialect: Dialect) -> Vec<usize> {
     }
     let mut uses: HashMap<&str, bool> = HashMap::new();
     for at in &words {
-        // `globalThis.name = …` gives a name a meaning too.
-        let says_nothing = is_property(tokens, *at) && tokens.word(at + 1) != "=";
-        if !says_nothing {
+        if !is_property(tokens, *at) || is_of_the_global_object(tokens, *at) {
             *uses.entry(tokens.word(*at)).or_insert(true) &= is_use(tokens, *at);
         }
     }
     let unknown = |name: &str| {
         !KEYWORDS.contains(&name)
-            && !name.contains(['#', '\\'])
+            && !INHERITED.contains(&name)
+            && !name.contains('#')
             && absent(name, dialect).is_none()
             && !globals(dialect).any(|global| global == name)
     };
@@ -86,9 +100,15 @@ pub(super) fn unknown(tokens: &Tokens<'_>, dialect: Dialect) -> Vec<usize> {
 fn makes_names(tokens: &Tokens<'_>, at: usize) -> bool {
     match tokens.word(at) {
         "eval" | "Function" => true,
-        "globalThis" => tokens.word(at + 1) != ".",
-        _ => false,
+        "globalThis" | "this" => tokens.word(at + 1) != ".",
+        // The same name can be written in other ways.
+        word => word.contains('\\'),
     }
+}
+
+/// Whether this is the second half of `globalThis.name` or, at the top of a script, of `this.name`.
+fn is_of_the_global_object(tokens: &Tokens<'_>, at: usize) -> bool {
+    at.checked_sub(2).is_some_and(|before| matches!(tokens.word(before), "globalThis" | "this"))
 }
 
 fn is_property(tokens: &Tokens<'_>, at: usize) -> bool {

@@ -8,6 +8,7 @@ pub(super) const BOM: char = '\u{feff}';
 #[derive(Clone, Debug)]
 pub(super) struct Source {
     text: String,
+    is_ascii: bool,
     starts: Vec<usize>,
 }
 
@@ -20,7 +21,11 @@ impl Source {
             _ => false,
         };
         let starts = (0..bytes.len()).filter(ends_line).map(|at| at + 1);
-        Self { text: text.into(), starts: std::iter::once(0).chain(starts).collect() }
+        Self {
+            text: text.into(),
+            is_ascii: text.is_ascii(),
+            starts: std::iter::once(0).chain(starts).collect(),
+        }
     }
 
     pub(super) fn text(&self) -> &str {
@@ -65,10 +70,14 @@ impl Source {
     /// The column in characters of a column in bytes.
     pub(super) fn column(&self, line: u32, byte_column: u32) -> u32 {
         let Some(text) = self.line_with_bom(line) else { return 1 };
-        let wanted = (byte_column as usize).saturating_sub(1);
         // A byte inside a character belongs to it.
-        let before = text.char_indices().skip_while(|&(at, c)| line == 1 && at == 0 && c == BOM);
-        number(before.take_while(|(at, c)| at + c.len_utf8() <= wanted).count() + 1)
+        let end = text.floor_char_boundary((byte_column as usize).saturating_sub(1));
+        if self.is_ascii {
+            return number(end + 1);
+        }
+        let before = &text[..end];
+        let before = if line == 1 { before.strip_prefix(BOM).unwrap_or(before) } else { before };
+        number(before.chars().count() + 1)
     }
 
     /// An error at a byte of the text.

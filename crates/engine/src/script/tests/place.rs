@@ -3,7 +3,7 @@
 use fanfold_types::Meta;
 
 use super::body;
-use crate::script::Script;
+use crate::script::{Script, Thrown};
 
 #[test]
 fn columns_count_characters() {
@@ -160,6 +160,10 @@ fn time_is_linear_in_the_text() {
         "class ",
         "function f(",
         "import a ",
+        "process.x;",
+        "a();",
+        "agent('x', {labl: 1});",
+        "agent(",
     ];
     for piece in pieces {
         let text = piece.repeat(size / piece.len());
@@ -170,11 +174,26 @@ fn time_is_linear_in_the_text() {
                 script.syntax_error("invalid redefinition of lexical identifier", line);
             }
             script.thrown(&text);
+            script.thrown(&format!("ReferenceError: a is not defined\n    at workflow:1:{size}"));
+            script.warnings(None);
         }
         let _ = Script::read(&text, None);
         let _ = Script::read(&format!("export const meta = {text}"), None);
         let _ = Script::read(&format!("export const meta = {{a: [{text}"), None);
     }
+    // A constant is read once, however many calls name it, and so is a line with all the frames of a stack.
+    let fields = "a: {type: 'string'}, ".repeat(1000);
+    let calls = "agent('x', {schema: S}); ".repeat(2000);
+    let text = format!("const S = {{type: 'object', properties: {{{fields}}}}}; {calls}");
+    let script = Script::read(&text, Some(Meta::new("n", "d"))).unwrap();
+    assert_eq!(script.warnings(None), []);
+    let thrown = Thrown::by(&script);
+    let stack = "    at f (workflow:1:50000)\n".repeat(60);
+    for _ in 0..50 {
+        assert_eq!(thrown.read(&format!("ReferenceError: aa is not defined\n{stack}")).column, Some(50000));
+    }
+    let nested = format!("{}[{}1]{}", "agent(".repeat(400), "1+".repeat(20_000), ")".repeat(400));
+    assert_eq!(Script::read(&nested, Some(Meta::new("n", "d"))).unwrap().warnings(None), []);
     for fields in ["'a',", "{a:1},", "1,", "'a'+'b',", "[[[]]],"] {
         let list = fields.repeat(size / 2 / fields.len());
         let text = format!("export const meta = {{{}: [{list}]}}", "k".repeat(size / 2));
