@@ -11,6 +11,8 @@ pub(super) fn rows() -> Vec<Row> {
         row(33, "a member of a promise", "return agent('x').output ?? null").gives(json!(null)).warns("1 agent() call was never awaited"),
         row(33, "calls on two lines, one of them in a loop", "agent('x');\nfor (const n of [1, 2]) {\n  agent(n + '')\n}\nreturn 1").gives(json!(1)).warns("3 agent() calls were never awaited: their answers are lost (lines 1, 3)"),
         row(33, "calls on more lines than are told", (1..=12).map(|n| format!("agent('{n}')\n")).collect::<String>() + "return 1").gives(json!(1)).warns("12 agent() calls were never awaited: their answers are lost (lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and others)"),
+        row(33, "a pipeline that is not awaited", "pipeline([1, 2], (n) => agent('hang:' + n)); await agent('x'); return 1").gives(json!(1)).warns("2 agents were stopped since the script had ended"),
+        row(33, "a function that is not awaited", "async function main() { await agent('hang:'); return 5 } main(); await agent('x')").gives(json!(null)).warns("1 agent was stopped since the script had ended"),
         row(33, "calls on as many lines as are told", (1..=10).map(|n| format!("agent('{n}')\n")).collect::<String>() + "return 1").gives(json!(1)).warns("(lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10)"),
         row(33, "many calls on a line", "agent('x'); ".repeat(12) + "\nagent('y')\nreturn 1").gives(json!(1)).warns("(lines 1, 2)"),
         row(33, "a call by a native function", "\n[1, 2].map(String).forEach(agent)\nreturn 1").gives(json!(1)).warns("their answers are lost (line 2)"),

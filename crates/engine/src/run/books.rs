@@ -248,7 +248,16 @@ impl<R> Books<R> {
             return;
         }
         self.script_ended = true;
+        // Those that nobody awaited are told as such.
+        let stopped = self.calls.len().saturating_sub(end.loose_ends.never_awaited as usize);
         self.tell_lost(end.loose_ends);
+        if self.terminal.is_none() && end.outcome.is_ok() && stopped > 0 {
+            let agents =
+                if stopped == 1 { "1 agent was".to_owned() } else { format!("{stopped} agents were") };
+            self.tell(&format!(
+                "{agents} stopped since the script had ended; await whatever is to finish before"
+            ));
+        }
         if self.terminal.is_none() {
             self.terminal = Some(match end.outcome {
                 Ok(value) => Terminal::Completed(value),
