@@ -9,7 +9,7 @@ use crate::closest::closest;
 /// What scripts call to have work done.
 pub(super) const HOOKS: [&str; 6] = ["agent", "workflow", "parallel", "pipeline", "phase", "log"];
 
-/// The other globals of every script. `tests/it/names.rs` looks whether one of the sandbox's is missing.
+/// The other globals of every script. `tests/it/names.rs` compares them with those of the sandbox.
 #[rustfmt::skip]
 const GLOBALS: [&str; 66] = [
     "args", "budget",
