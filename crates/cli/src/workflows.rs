@@ -86,9 +86,13 @@ impl Workflows {
         let is_file = argument.as_os_str() == "-" || argument.exists();
         let is_path = argument.components().count() != 1 || argument.extension().is_some();
         match argument.to_str() {
-            Some(name) if !is_file && !is_path => {
-                self.find(name).map(|saved| (saved.path.clone(), Some(saved)))
-            }
+            Some(name) if !is_file && !is_path => match self.find(name) {
+                Ok(saved) => Ok((saved.path.clone(), Some(saved))),
+                Err(_) if argument.with_extension("js").exists() => Err(format!(
+                    "there is no saved workflow {name:?}; for the file of that name write {name}.js"
+                )),
+                Err(error) => Err(error),
+            },
             // What cannot be read says so itself.
             _ => Ok((argument.to_owned(), None)),
         }

@@ -144,3 +144,17 @@ fn kinds_of_agents_reach_the_agent_with_their_instructions_and_model() {
     let output = project.run(&["check", "s.js"]);
     assert_eq!(output.status.code(), Some(0));
 }
+
+#[test]
+fn a_file_without_its_ending_is_told_from_a_saved_workflow() {
+    let project = Project::new(&[("project/sub/good.js", "return args.list.length")]);
+    let output = project.run(&["run", "good"]);
+    let said = stderr(&output);
+    assert!(
+        said.contains("there is no saved workflow \"good\"; for the file of that name write good.js"),
+        "{said}"
+    );
+    let output = project.run(&["run", "good.js"]);
+    let said = stderr(&output);
+    assert!(said.contains("(args is undefined: the run was given none)"), "{said}");
+}

@@ -43,6 +43,9 @@ impl<'a> Thrown<'a> {
             None => frames.iter().all(|frame| known(frame).is_none()).then_some(0),
         };
         let mut culprit = Culprit::of(message).and_then(|culprit| culprit.find(self.tokens(), last_call));
+        if culprit.is_some_and(|offset| self.is_of_absent_args(message, offset)) {
+            shown.push_str("\n  (args is undefined: the run was given none)");
+        }
         let mut place = None;
         for frame in &frames {
             let Some((line, column)) = known(frame) else { continue };
@@ -67,6 +70,18 @@ impl<'a> Thrown<'a> {
             Some((line, column)) => error.at(line, column),
             None => error,
         }
+    }
+
+    /// Whether what cannot be read there is a property of the global `args`, which is undefined.
+    fn is_of_absent_args(&self, message: &str, offset: usize) -> bool {
+        let tokens = self.tokens();
+        let at = tokens.list.partition_point(|token| token.start < offset);
+        let before = |n: usize| at.checked_sub(n).map_or("", |at| tokens.word(at));
+        message.ends_with("' of undefined")
+            && before(1) == "."
+            && before(2) == "args"
+            && !matches!(before(3), "." | "?.")
+            && !self.own_names().contains("args")
     }
 
     /// The line of the first frame of a stack that is the script's.

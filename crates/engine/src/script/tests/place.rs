@@ -200,3 +200,18 @@ fn time_is_linear_in_the_text() {
         assert!(Script::read(&text, None).is_err());
     }
 }
+
+#[test]
+fn args_that_were_not_given_are_told() {
+    let thrown = "TypeError: cannot read property 'reports' of undefined\n    at <anonymous> (workflow:1:1)";
+    let hint = "(args is undefined: the run was given none)";
+    for (text, told) in [
+        ("return args.reports.length", true),
+        ("return args . reports", true),
+        ("const args = f(); return args.reports", false),
+        ("return args.list.reports", false),
+        ("return x.args.reports", false),
+    ] {
+        assert_eq!(body(text).thrown(thrown).message.contains(hint), told, "{text}");
+    }
+}
