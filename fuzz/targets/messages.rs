@@ -121,14 +121,16 @@ impl From<Last> for Ending {
         match last {
             Last::Json(Json(json)) => value(json.to_string()),
             Last::Text(json) => value(json),
-            Last::Report { json, never_awaited, places, rejections, swallowed, swallowed_count } => Self::Value {
-                json,
-                never_awaited,
-                never_awaited_places: places,
-                unhandled_rejections: rejections,
-                swallowed,
-                swallowed_count,
-            },
+            Last::Report { json, never_awaited, places, rejections, swallowed, swallowed_count } => {
+                Self::Value {
+                    json,
+                    never_awaited,
+                    never_awaited_places: places,
+                    unhandled_rejections: rejections,
+                    swallowed,
+                    swallowed_count,
+                }
+            }
             Last::Failure { code, message, stack, path } => {
                 Self::Failure { code: code.map(Code::text), message, stack, path }
             }
