@@ -242,11 +242,19 @@ pub(crate) struct ListArgs {
 /// Read a script without running it: print what it says it is, or the error with its place
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Example:
-  fanfold check examples/review.js")]
+Examples:
+  fanfold check examples/review.js
+  fanfold check --strict examples/review.js
+      before a commit: exit status 1 if anything is warned of
+
+Exit status: 0, also with warnings unless --strict is given; 1 with it; 2 if the script cannot be run")]
 pub(crate) struct CheckArgs {
     /// The script, or the name of a saved workflow; `-` reads standard input
     pub(crate) script: PathBuf,
+
+    /// Fail on warnings too
+    #[arg(long)]
+    pub(crate) strict: bool,
 
     #[command(flatten)]
     pub(crate) meta: MetaArg,

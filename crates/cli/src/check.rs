@@ -23,10 +23,12 @@ pub(crate) async fn check(args: &CheckArgs) -> Result<ExitCode> {
     match checked {
         Ok(script) => {
             display::script(&script);
-            for warning in script.warnings(Some(&AgentFiles::read(&here))) {
-                display::warning(&warning, &source.path, &source.text);
+            let warnings = script.warnings(Some(&AgentFiles::read(&here)));
+            for warning in &warnings {
+                display::warning(warning, &source.path, &source.text);
             }
-            Ok(ExitCode::SUCCESS)
+            let failed = args.strict && !warnings.is_empty();
+            Ok(if failed { ExitCode::from(status::FAILED) } else { ExitCode::SUCCESS })
         }
         Err(error) => {
             display::workflow_error(&error, &source.path, &source.text);

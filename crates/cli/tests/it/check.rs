@@ -26,6 +26,17 @@ fn a_bad_script_is_shown_with_a_mark_under_the_place() {
 }
 
 #[test]
+fn warnings_fail_a_strict_check() {
+    for (script, strict) in [("return agnet('x')", 1), ("return agent('x')", 0), ("return (", 2)] {
+        let output = run(&["check", "--strict", "-"], script);
+        assert_eq!(output.status.code(), Some(strict), "{script}: {}", stderr(&output));
+    }
+    let output = run(&["check", "-"], "return agnet('x')");
+    assert_eq!(output.status.code(), Some(0));
+    assert!(stderr(&output).contains("did you mean agent?"), "{}", stderr(&output));
+}
+
+#[test]
 fn a_header_that_computes_is_refused_without_running_it() {
     let output =
         run(&["check", "-"], "export const meta = {name: (() => { while (true) {} })(), description: 'd'}");
