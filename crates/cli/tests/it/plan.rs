@@ -114,3 +114,11 @@ fn a_script_that_goes_on_until_its_budget_is_used_up_ends_in_a_plan() {
     assert_eq!((&plan["agents"], &plan["stopReason"]), (&json!(5), &json!("completed")));
     assert_eq!(plan["budget"], json!({"maxOutputTokens": 5000, "assumedPerAgent": 1000}));
 }
+
+#[test]
+fn the_readmes_script_is_an_example_that_can_be_planned() {
+    let script = include_str!("../../../../examples/triage.js");
+    assert!(include_str!("../../../../README.md").contains(&format!("```js\n{script}```\n")));
+    let plan = planned(script, &["--args", r#"{"reports": ["the page is blank", "it is slow"]}"#]);
+    assert_eq!((&plan["agents"], &plan["stopReason"]), (&json!(6), &json!("completed")));
+}

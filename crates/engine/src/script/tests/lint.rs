@@ -101,7 +101,7 @@ fn there_are_no_false_alarms() {
 
 #[test]
 fn the_examples_are_clean() {
-    for script in ["migrate", "research", "review"] {
+    for script in ["migrate", "research", "review", "triage"] {
         let path = format!("{}/../../examples/{script}.js", env!("CARGO_MANIFEST_DIR"));
         assert_eq!(warnings(&std::fs::read_to_string(path).unwrap()), [""; 0], "{script}");
     }
