@@ -89,6 +89,11 @@ impl Schema {
                            often; follow no reference back to itself but through properties or items";
             return Err(unsupported(message, "schema"));
         }
+        if mentions_unevaluated(schema) && !refers_simply(schema, false) {
+            let message = "schema cannot be enforced: with unevaluatedProperties or unevaluatedItems, a $ref must name \
+                           a part of $defs, and the parts of $defs must have none; use additionalProperties";
+            return Err(unsupported(message, "schema"));
+        }
         let patterns = patterns(schema);
         if patterns > MAX_PATTERNS {
             return Err(unsupported(
@@ -170,6 +175,34 @@ impl Schemas {
     }
 }
 
+/// Whether a schema has one of the keywords that the validator does not give back the memory of if parts refer to
+/// each other in a circle.
+fn mentions_unevaluated(schema: &Value) -> bool {
+    match schema {
+        Value::Object(fields) => fields.iter().any(|(key, value)| {
+            matches!(key.as_str(), "unevaluatedProperties" | "unevaluatedItems")
+                || mentions_unevaluated(value)
+        }),
+        Value::Array(items) => items.iter().any(mentions_unevaluated),
+        _ => false,
+    }
+}
+
+/// Whether references lead from outside of the definitions into them and nowhere else, so that there is no circle.
+fn refers_simply(schema: &Value, in_definitions: bool) -> bool {
+    match schema {
+        Value::Object(fields) => fields.iter().all(|(key, value)| match (key.as_str(), value) {
+            ("$ref", Value::String(part)) => {
+                !in_definitions && (part.starts_with("#/$defs/") || part.starts_with("#/definitions/"))
+            }
+            ("$defs" | "definitions", value) => refers_simply(value, true),
+            (_, value) => refers_simply(value, in_definitions),
+        }),
+        Value::Array(items) => items.iter().all(|item| refers_simply(item, in_definitions)),
+        _ => true,
+    }
+}
+
 /// How many patterns a schema has, or what looks like them.
 fn patterns(schema: &Value) -> usize {
     match schema {
@@ -237,6 +270,28 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    /// The validator would keep the memory of such a schema for ever.
+    #[test]
+    fn unevaluated_parts_may_not_refer_in_circles() {
+        let list = json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}, "unevaluatedProperties": false});
+        let with = |defs: Value| {
+            let mut schema = list.clone();
+            schema["$defs"] = json!({"a": defs});
+            Schema::new(&schema)
+        };
+        assert!(with(json!({"type": "object", "unevaluatedProperties": false})).is_ok());
+        for part in ["#/$defs/a", "#", "#/properties/a"] {
+            let error = with(json!({"properties": {"b": {"$ref": part}}})).unwrap_err();
+            assert_eq!(error.code, Some(ErrorCode::UnsupportedSchema), "{part}");
+        }
+        let itself =
+            json!({"type": "object", "properties": {"a": {"$ref": "#"}}, "unevaluatedProperties": false});
+        assert!(Schema::new(&itself).is_err());
+        let without =
+            json!({"type": "object", "properties": {"a": {"$ref": "#"}}, "additionalProperties": false});
+        assert!(Schema::new(&without).is_ok());
+    }
 
     #[test]
     fn what_cannot_be_enforced_is_refused() {
