@@ -46,7 +46,9 @@ impl Row {
     }
 
     fn cell(&self, at: usize) -> String {
-        let Some(cell) = &self.cells[at] else { return "cannot".into() };
+        let Some(cell) = &self.cells[at] else {
+            return if self.is_memory { "not tried".into() } else { "cannot".into() };
+        };
         let value = if self.is_memory { bytes(cell.median) } else { time(cell.median) };
         match self.kinds[at] {
             Kind::Fanfold => format!("**{value}**"),

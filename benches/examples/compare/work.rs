@@ -166,13 +166,15 @@ impl Work {
         }
     }
 
-    /// Whether an engine can do it at all.
+    /// Whether an engine can do it, and is tried.
     pub(super) fn suits(&self, kind: Kind) -> bool {
         match self.measure {
             // Neither can interrupt a script that computes.
             Measure::Cancel { spinning: true, .. } => !matches!(kind, Kind::QuickJs | Kind::Floor),
-            // Of so many, the others take 10 GiB, or cannot have a thread for each.
-            Measure::Memory { runs } if runs > 100 => matches!(kind, Kind::Fanfold | Kind::Floor),
+            // The others have a thread for each run, most with megabytes of memory.
+            Measure::Memory { runs } if runs > 100 => {
+                matches!(kind, Kind::Fanfold | Kind::Floor | Kind::QuickJs)
+            }
             _ => true,
         }
     }
