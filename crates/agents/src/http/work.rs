@@ -33,9 +33,9 @@ pub(super) fn start<P: Protocol>(
     let question = Question::new(&request, config.schema_attempts)?;
     let schema = request.options.schema.clone().filter(|_| config.structured_output);
     let stall = request.options.stall_ms.map_or(config.bounds.stall, Duration::from_millis);
-    let bounds = Bounds { stall, ..config.bounds };
     let meter = UsageMeter::default();
     let patience = Patience::new(&request, cancel);
+    let bounds = Bounds { stall, deadline: patience.deadline(), ..config.bounds };
     let work = Work { config, request, patience, bounds, model, schema, meter: meter.clone() };
     Ok(Child::new(id, work.run::<P>(question)).metered(meter))
 }
@@ -90,7 +90,7 @@ impl Work {
         let mut reply = Reply::default();
         let exchange = exchange::<P>(&self.config.client, request, self.bounds, &mut reply);
         let outcome = self.patience.with(exchange).await;
-        if let Some(usage) = reply.usage {
+        if let Some(usage) = reply.usage() {
             self.meter.add(usage);
         }
         outcome.and_then(|()| reply.finish::<P>()).map_err(|failure| self.config.shown(failure))
