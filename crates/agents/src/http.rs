@@ -59,7 +59,8 @@ use crate::attempts::Retries;
 ///
 /// # Keys
 /// A key goes into one header of requests to the base URL, and nowhere else. Redirects are not followed. The key is
-/// left out of every error and of `Debug`.
+/// left out of every error and of `Debug`, and of answers that repeat it, unless it may be a word: fewer than 8
+/// characters, or fewer than 12 and no digit.
 ///
 /// # Panics
 /// Children panic outside of a Tokio runtime, or in one whose I/O or time driver is not enabled.
