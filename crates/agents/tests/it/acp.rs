@@ -137,7 +137,7 @@ async fn an_agent_is_greeted_asked_and_counted() {
     let child = bench.start(AgentRequest::new("greet"), CancellationToken::new()).await;
     assert!(child.id.starts_with("sh-"), "{}", child.id);
     assert_eq!(child.result.await, Ok(Answer::text("Hello, 🌍")));
-    assert_eq!(child.meter.total(), Some(Usage::new(11, 7)));
+    assert_eq!(child.meter.total(), Some(Usage::new(11, 7).cached(1, 0)));
     assert!(bench.noted("hello").contains(r#""protocolVersion":1"#));
     let folder = bench.folder.path().to_str().unwrap();
     assert!(bench.noted("session").contains(folder), "{}", bench.noted("session"));
