@@ -142,6 +142,7 @@ impl From<Unsatisfied> for Failure {
     fn from(unsatisfied: Unsatisfied) -> Self {
         match unsatisfied {
             Unsatisfied::Wrong { .. } => Self::new(FailureKind::Schema, unsatisfied.to_string()),
+            Unsatisfied::ReasoningAlone { .. } => Self::new(FailureKind::Protocol, unsatisfied.to_string()),
             Unsatisfied::Unreadable(_) => Self::Broken(unsatisfied.to_string()),
         }
     }

@@ -1,12 +1,17 @@
 //! JSON Schemas that scripts give: what can be enforced, and enforcing it.
 
 mod cost;
+mod keywords;
+mod normal;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fanfold_types::{ErrorCode, WorkflowError};
 use jsonschema::PatternOptions;
+pub use normal::Ignored;
+use normal::{Normal, normalise};
 use serde_json::Value;
 
 /// The most violations told of one value: enough to mend it by.
@@ -33,30 +38,37 @@ const MAX_VIOLATION_CHARS: usize = 300;
 
 /// A JSON Schema with an object at its root, ready to check values.
 ///
-/// It is read as draft 2020-12 unless it names another. Known formats but `regex` are checked, others ignored. No
-/// pattern runs for ever, and no reference leaves the schema. A value that would take too many steps to check
-/// counts as one that does not satisfy it.
+/// It is one of draft 2020-12, or is rewritten as one ([`as_json`](Self::as_json)): `nullable` of OpenAPI, and
+/// `items` as a list, `additionalItems`, `dependencies` and `exclusiveMinimum: true` of earlier drafts are understood.
+/// Known formats but `regex` are checked, others ignored. No pattern runs for ever, and no reference leaves the schema.
+/// A value that would take too many steps to check counts as one that does not satisfy it.
 ///
 /// ```
 /// use serde_json::json;
 /// let schema = fanfold::Schema::new(&json!({"type": "object", "properties": {"n": {"type": "integer"}}}))?;
 /// assert!(schema.violations(&json!({"n": 1})).is_empty());
 /// assert_eq!(schema.violations(&json!({"n": "1"})), [r#"/n: value is not of type "integer""#]);
+///
+/// let misspelt = fanfold::Schema::new(&json!({"type": "object", "requierd": ["n"]}));
+/// assert!(misspelt.unwrap_err().message.contains("did you mean \"required\"?"));
 /// # Ok::<(), fanfold::WorkflowError>(())
 /// ```
 #[derive(Debug)]
 pub struct Schema {
     validator: jsonschema::Validator,
-    source: Value,
+    /// What it was before it was rewritten, if it was.
+    written: Option<Value>,
+    normal: Value,
+    ignored: Vec<Ignored>,
 }
 
 impl Schema {
     /// Reads a schema.
     ///
     /// # Errors
-    /// `UNSUPPORTED_SCHEMA` for what cannot be enforced: a root that is not an object, references that leave
-    /// the schema or do not begin with `#`, patterns that cannot be matched in linear time, schemas that look at
-    /// themselves without end or too often.
+    /// `UNSUPPORTED_SCHEMA` for what cannot be enforced: a root that is not an object, keywords of other drafts and
+    /// languages with no clear meaning, misspelt ones, references that leave the schema or lead to no schema, patterns
+    /// that cannot be matched in linear time, schemas that look at themselves without end or too often.
     pub fn new(schema: &Value) -> Result<Self, WorkflowError> {
         Self::of_text(schema, &schema.to_string())
     }
@@ -77,13 +89,9 @@ impl Schema {
                 "schema",
             ));
         }
-        if let Some(part) = foreign(schema) {
-            let message = format!(
-                "schema must refer to its own parts alone, by {{\"$ref\": \"#/$defs/…\"}}, and must not name them \
-                 otherwise; got {part}"
-            );
-            return Err(unsupported(&message, "schema"));
-        }
+        let Normal { schema: normal, ignored } = normalise(schema)?;
+        let written = matches!(normal, Cow::Owned(_)).then(|| schema.clone());
+        let schema = &*normal;
         if !cost::is_bounded(schema) {
             let message = "schema cannot be enforced: one of its parts looks at the same value without end or too \
                            often; follow no reference back to itself but through properties or items";
@@ -103,6 +111,7 @@ impl Schema {
         }
         let pattern_bytes = (MAX_PATTERNS_BYTES / patterns.max(1)).min(MAX_PATTERN_BYTES);
         let validator = jsonschema::options()
+            .with_draft(jsonschema::Draft::Draft202012)
             .should_validate_formats(true)
             // Each value would be a pattern to read.
             .with_format("regex", |_: &str| true)
@@ -112,13 +121,35 @@ impl Schema {
             .map_err(|error| {
                 unsupported(&format!("schema cannot be enforced: {}", message(&error)), "schema")
             })?;
-        Ok(Self { validator, source: schema.clone() })
+        Ok(Self { validator, written, normal: normal.into_owned(), ignored })
+    }
+
+    /// The schema by the keywords of 2020-12 alone: what is enforced, and what is to be asked for. It is the schema as it
+    /// was written where that has no others.
+    pub fn as_json(&self) -> &Value {
+        &self.normal
+    }
+
+    /// The schema as it was written, for those who look at it.
+    pub fn written(&self) -> &Value {
+        self.written.as_ref().unwrap_or(&self.normal)
+    }
+
+    /// What is in the schema and has no effect on which values are valid, although it may have been meant to: names that
+    /// are not keywords, and keywords that need others. At most 20.
+    pub fn ignored(&self) -> &[Ignored] {
+        &self.ignored
+    }
+
+    /// The part of a schema that a reference leads to, such as `#/$defs/item`; `None` if there is none.
+    pub fn part<'a>(schema: &'a Value, reference: &str) -> Option<&'a Value> {
+        normal::part(schema, reference)
     }
 
     /// Whether [`violations`](Self::violations) takes next to no time for this value: too little to leave the
     /// executor's thread for.
     pub fn is_quick(&self, value: &Value) -> bool {
-        cost::is_quick(&self.source, value)
+        cost::is_quick(&self.normal, value)
     }
 
     /// What is wrong with a value, each as `<JSON pointer>: <what>`; empty for one that satisfies the schema.
@@ -126,7 +157,7 @@ impl Schema {
     /// At most 20 are told, and the first alone of a value of more than 64 KiB. The value itself is not quoted: it
     /// may be large, and whoever reads this has it.
     pub fn violations(&self, value: &Value) -> Vec<String> {
-        if !cost::is_affordable(&self.source, value) {
+        if !cost::is_affordable(&self.normal, value) {
             return vec!["(root): checking the value against its schema takes too many steps".into()];
         }
         // All are looked for even if few are wanted.
@@ -231,33 +262,6 @@ fn message(error: &jsonschema::ValidationError<'_>) -> String {
     match text.char_indices().nth(MAX_VIOLATION_CHARS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
-    }
-}
-
-/// The first reference to something else than a part of the schema by its place, or the first part with a name that
-/// changes what places are.
-fn foreign(schema: &Value) -> Option<String> {
-    // The root's own name changes nothing.
-    schema
-        .as_object()?
-        .iter()
-        .filter(|(key, _)| *key != "$id")
-        .find_map(|(key, value)| foreign_in(key, value))
-}
-
-fn foreign_in(key: &str, value: &Value) -> Option<String> {
-    match (key, value) {
-        ("$ref", Value::String(reference)) if *reference == "#" || reference.starts_with("#/") => None,
-        ("$ref" | "$dynamicRef" | "$recursiveRef" | "$id", Value::String(_)) => {
-            Some(format!("{key} {value}"))
-        }
-        // There, `id` names parts.
-        ("$schema", Value::String(draft)) if draft.contains("draft-04") => Some(format!("{key} {value}")),
-        // Data, not schemas.
-        ("const" | "enum" | "default" | "examples", _) => None,
-        (_, Value::Array(items)) => items.iter().find_map(|item| foreign_in("", item)),
-        (_, Value::Object(fields)) => fields.iter().find_map(|(key, value)| foreign_in(key, value)),
-        _ => None,
     }
 }
 

@@ -21,6 +21,17 @@ async fn the_pieces_of_an_answer_are_put_together_and_counted() {
 }
 
 #[tokio::test]
+async fn reasoning_in_a_text_is_no_part_of_it() {
+    for api in BOTH {
+        let server = Server::new([Act::Stream(api.says(&["<thi", "nk>so", "</think>\n", "It is 4."]))]).await;
+        assert_eq!(ask(api, &server).await, Ok(Answer::text("It is 4.")));
+        let server = Server::new([Act::Stream(api.says(&["<think>so</think>\n"]))]).await;
+        let (_, reason) = failure(ask(api, &server).await);
+        assert!(reason.contains("reasoning came, 2 characters of it"), "{reason}");
+    }
+}
+
+#[tokio::test]
 async fn openai_is_asked_in_its_way() {
     let server = Server::new([Act::Stream(Api::OpenAi.says(&["a"]))]).await;
     ask(Api::OpenAi, &server).await.unwrap();
