@@ -8,6 +8,9 @@ use serde_json::Value;
 
 use crate::answer::{self, Unusable};
 
+/// A text up to this size takes too little time to leave the executor's thread for.
+const QUICK_BYTES: usize = 64 * 1024;
+
 /// Whoever answers prompts.
 pub trait Answerer: Send {
     /// Why there is no answer.
@@ -54,15 +57,16 @@ impl Question {
         let mut last = Vec::new();
         for _ in 0..self.attempts.max(1) {
             let answer = whom.answer(&prompt).await?;
-            // Megabytes take their time.
-            let reading = {
+            let read = if self.schema.is_none() && answer.len() <= QUICK_BYTES {
+                Ok(answer::read(&answer, None))
+            } else {
                 let schema = self.schema.clone();
-                tokio::task::spawn_blocking(move || answer::read(&answer, schema.as_deref()))
-            };
-            let read = tokio::select! {
-                biased;
-                error = whom.unwanted() => return Err(error),
-                read = reading => read,
+                let reading = tokio::task::spawn_blocking(move || answer::read(&answer, schema.as_deref()));
+                tokio::select! {
+                    biased;
+                    error = whom.unwanted() => return Err(error),
+                    read = reading => read,
+                }
             };
             match read {
                 Ok(Ok(answer)) => return Ok(answer),
