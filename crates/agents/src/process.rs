@@ -28,7 +28,12 @@ pub(crate) struct Pipes {
 impl Process {
     /// Starts a process with all three streams piped.
     pub(crate) fn spawn(command: &mut Command) -> io::Result<(Self, Pipes)> {
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        Self::spawn_with(command, Stdio::piped())
+    }
+
+    /// The same, with this as its standard input.
+    pub(crate) fn spawn_with(command: &mut Command, stdin: Stdio) -> io::Result<(Self, Pipes)> {
+        command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
         #[cfg(unix)]
         command.process_group(0);
         #[cfg(unix)]
