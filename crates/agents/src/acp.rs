@@ -96,7 +96,7 @@ impl Subagents for Acp {
             let question = Question::new(&request, config.schema_attempts)?;
             let patience = Patience::new(&request, cancel);
             let first = config.start(&request, 1, None).await.map_err(StartError::new)?;
-            let id = config.id_of(&first.0);
+            let id = config.id_of(first.0.id());
             let meter = UsageMeter::default();
             let mut work = Work {
                 config,

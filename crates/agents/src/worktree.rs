@@ -3,67 +3,87 @@
 //!
 //! # Layout
 //! - `git`: runs the `git` program
+//! - `config`: what a repository's configuration says about its files
+//! - `view`: a repository directory of our own, to look at files without that configuration
 //! - `folder`: what is written down beside the worktrees, so that nothing of it is lost in a crash
+//! - `record`: what is written down of one, and the names that follow from it
+//! - `repository`: where worktrees are registered, and how one is taken away
 //! - `place`: one worktree, from its making to its removal or its report
+//! - `look`: what a worktree holds
 //! - `clean`: tidying up after processes that are gone
 
 mod clean;
+mod config;
 mod folder;
 mod git;
+mod look;
 mod place;
+mod record;
+mod repository;
+mod view;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use fanfold::AgentRequest;
 use tokio::sync::Mutex;
 
 pub use self::clean::{Cleaned, Outcome, clean};
-use self::folder::{Folder, Host};
+use self::config::{Baseline, Config};
+use self::folder::Host;
 use self::git::Git;
 pub use self::git::GitError;
-pub(crate) use self::place::Place;
+pub(crate) use self::place::{NotMade, Place};
+use self::repository::Location;
+use crate::patience::Patience;
 
 /// Makes git worktrees for children, each with a branch of its own.
 ///
 /// # What a child gets
 /// The worktree `.fanfold/worktrees/<run>-<seq>-<label>` of the repository, with the branch `fanfold/<the same>`
-/// checked out, made from the base commit: the one that was stated, or `HEAD` when this was opened. What is not
-/// committed there is not in it. A child works at the same place within its worktree as its host does within the
-/// repository.
+/// checked out, made from the base commit: the one that was stated, or `HEAD` when this was opened. Where there is a
+/// branch `fanfold`, which leaves no room for others below it, the branch is `fanfold-<the same>`. What is not
+/// committed there is not in it, nor are submodules. A child works at the same place within its worktree as its host
+/// does within the repository.
 ///
 /// # What becomes of it
 /// When the child has ended, whether well or badly, a worktree without changes is removed with its branch. One
-/// with changes is kept and reported, see [`fanfold::Worktree`]. Changes are commits that the base does not have,
-/// on its branch or checked out, and files that are not committed; files that the repository ignores are none.
-/// Nothing that holds changes is ever removed here.
+/// with changes is kept and reported, see [`fanfold::Worktree`]. Changes are
+/// - commits that the base does not have, be they checked out, on the worktree's branch, or left again,
+/// - files that differ from the commit that is checked out or are not in it, also those that git was told not to look
+///   at, and what is staged,
+/// - files in submodules, stashes that were made in it, and a merge, rebase, pick or bisection that is under way.
+///
+/// Files that the repository ignores are none: those that its `.gitignore` files name, and those that `info/exclude`
+/// and `core.excludesFile` named when this was opened. Nothing that holds changes is ever removed here, nor anything
+/// that cannot be told.
 ///
 /// # Many at once, and crashes
 /// Worktrees are registered and removed one at a time, and filled at the same time. All that is known of one is
 /// written down before it is made. So whatever a process leaves that is killed, [`clean`] finds it.
 ///
-/// Git runs with the configuration of the repository, but without its hooks and its file system monitor: a child
-/// could have written these.
+/// # What git runs
+/// Hooks and the file system monitor never. Filters (`filter.<driver>`), and what a partial clone fetches with, while
+/// a worktree is filled, as they were configured when this was opened, and neither
+/// [`without_filters`](Self::without_filters). Nothing when it is looked at what a worktree holds.
 #[derive(Clone)]
 pub struct Worktrees {
     shared: Arc<Shared>,
+    filters: bool,
 }
 
 struct Shared {
-    repository: Repository,
+    location: Location,
     /// Where in the repository the children work.
     prefix: PathBuf,
     base: String,
+    /// The configuration, before a child could change it.
+    config: Config,
+    baseline: Baseline,
     /// Held while git changes which worktrees there are. Tells of this process once it has made one.
     making: Mutex<Option<Arc<Host>>>,
-}
-
-/// A repository, and the folder with its worktrees.
-#[derive(Clone, Debug)]
-struct Repository {
-    git: Git,
-    folder: Folder,
 }
 
 /// Why there are no worktrees.
@@ -84,12 +104,29 @@ pub enum WorktreeError {
         /// What was to be the base.
         revision: String,
     },
-    /// The branch of a new worktree is there already, and is somebody's.
-    #[error("there is already a branch {branch:?}; delete it if it is not needed")]
-    BranchExists {
-        /// The branch.
-        branch: String,
+    /// Git would write elsewhere than in the worktree.
+    #[error(
+        "git takes {} for the working tree of {}; remove core.worktree from the repository's configuration, or set it \
+         with `git config --worktree`",
+        .top.display(), .worktree.display()
+    )]
+    Elsewhere {
+        /// The worktree.
+        worktree: PathBuf,
+        /// What git takes for it.
+        top: PathBuf,
     },
+    /// A filter is another one than at the beginning, and is not run.
+    #[error(
+        "the git filter {filter:?} was given a process since the run began; remove filter.{filter}.process"
+    )]
+    FilterChanged {
+        /// The filter's name.
+        filter: String,
+    },
+    /// It cannot be told what a worktree holds, for this reason.
+    #[error("{0}")]
+    Unclear(String),
     /// Git refused.
     #[error(transparent)]
     Git(#[from] GitError),
@@ -111,15 +148,23 @@ impl Worktrees {
     /// # Errors
     /// [`WorktreeError::NoRepository`], [`WorktreeError::NoBase`], [`WorktreeError::Git`].
     pub async fn open(directory: &Path, base: Option<&str>) -> Result<Self, WorktreeError> {
-        let repository = Repository::of(directory).await?;
+        let (location, git, prefix) = Location::find(directory).await?;
         let revision = base.unwrap_or("HEAD");
         let commit = format!("{revision}^{{commit}}");
-        let git = Git::at(directory);
-        let base = git.line(&["rev-parse", "--verify", "--quiet", "--end-of-options", &commit]).await;
-        let base = base.map_err(|_| WorktreeError::NoBase { revision: revision.to_owned() })?;
-        let prefix = git.path(&["rev-parse", "--show-prefix"]).await?;
-        let shared = Shared { repository, prefix, base, making: Mutex::new(None) };
-        Ok(Self { shared: Arc::new(shared) })
+        let base = git.lines(&["rev-parse", "--verify", "--quiet", "--end-of-options", &commit]).await;
+        let base = base.map_err(|_| WorktreeError::NoBase { revision: revision.to_owned() })?.concat();
+        let git = Git::new(&location.common, &location.root);
+        let config = Config::of(&git).await?;
+        let baseline = Baseline::of(&git, &config, &location).await?;
+        let shared = Shared { location, prefix, base, config, baseline, making: Mutex::new(None) };
+        Ok(Self { shared: Arc::new(shared), filters: true })
+    }
+
+    /// Fills worktrees without running filters, such as those of Git LFS, and without fetching what a partial clone
+    /// lacks: files are as they were committed.
+    #[must_use]
+    pub fn without_filters(self) -> Self {
+        Self { filters: false, ..self }
     }
 
     /// The commit that worktrees are made from, in full.
@@ -127,38 +172,26 @@ impl Worktrees {
         &self.shared.base
     }
 
-    /// Makes a worktree for a child.
-    pub(crate) async fn make(&self, request: &AgentRequest) -> Result<Place, WorktreeError> {
-        Place::make(self.shared.clone(), request).await
+    /// Makes a worktree for a child, unless patience ends first; then git has `grace` to end.
+    pub(crate) async fn make(
+        &self,
+        request: &AgentRequest,
+        patience: &Patience,
+        grace: Duration,
+    ) -> Result<Place, NotMade> {
+        Place::make(self, request, patience, grace).await
     }
-}
-
-impl Repository {
-    async fn of(directory: &Path) -> Result<Self, WorktreeError> {
-        let root = match Git::at(directory).path(&["rev-parse", "--show-toplevel"]).await {
-            Ok(root) if root.is_absolute() => root,
-            Err(error @ GitError::NotInstalled(_)) => return Err(error.into()),
-            _ => return Err(WorktreeError::NoRepository { directory: directory.to_owned() }),
-        };
-        let root = main_worktree(directory).await.unwrap_or(root);
-        let folder = Folder::of(&root);
-        Ok(Self { git: Git::at(&root), folder })
-    }
-}
-
-/// The working tree that all worktrees of a repository belong to, if there is one. Those of an agent that runs Fanfold
-/// itself must not lie in its own worktree, which is removed when it seems unchanged.
-async fn main_worktree(directory: &Path) -> Option<PathBuf> {
-    let common = ["rev-parse", "--path-format=absolute", "--git-common-dir"];
-    let common = Git::at(directory).path(&common).await.ok()?;
-    let root = common.parent().filter(|_| common.ends_with(".git"))?;
-    Some(root.to_owned())
 }
 
 impl fmt::Debug for Worktrees {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Shared { repository, base, .. } = &*self.shared;
-        f.debug_struct("Worktrees").field("repository", repository).field("base", base).finish()
+        let Shared { location, base, .. } = &*self.shared;
+        let (root, filters) = (&location.root, self.filters);
+        f.debug_struct("Worktrees")
+            .field("root", root)
+            .field("base", base)
+            .field("filters", &filters)
+            .finish()
     }
 }
 
@@ -171,7 +204,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let error = Worktrees::open(folder.path(), None).await.unwrap_err();
         assert!(matches!(error, WorktreeError::NoRepository { .. }), "{error}");
-        Git::at(folder.path()).run(&["init", "--quiet"]).await.unwrap();
+        let git = Git::new(&folder.path().join(".git"), folder.path());
+        std::fs::create_dir(folder.path().join(".git")).unwrap();
+        git.change(&["init", "--quiet"]).await.unwrap();
         let error = Worktrees::open(folder.path(), None).await.unwrap_err();
         assert!(matches!(&error, WorktreeError::NoBase { revision } if revision == "HEAD"), "{error}");
     }

@@ -11,7 +11,7 @@ use super::{Config, environment};
 use crate::ask::{self, Answerer, Question};
 use crate::patience::{Patience, Stop};
 use crate::process::{Pipes, Process};
-use crate::worktree::Place;
+use crate::worktree::{NotMade, Place};
 
 /// Starts a child's first process, in a worktree of its own if it asks for one.
 pub(super) async fn start(
@@ -27,7 +27,11 @@ pub(super) async fn start(
     let mut work =
         Work { config, request, patience, place: None, left: Arc::default(), attempt: 0, first: None };
     if work.request.options.isolation.is_some() {
-        work.place = Some(work.make_place().await?);
+        match work.make_place().await? {
+            Ok(place) => work.place = Some(place),
+            // An agent that is out of time has failed, as one that runs: only what cannot be started is an error.
+            Err(stop) => return Ok(Child::new(work.config.id_of(None), async move { Err(error(stop)) })),
+        }
     }
     let first = match work.spawn().await {
         Ok(first) => first,
@@ -36,7 +40,7 @@ pub(super) async fn start(
             return Err(StartError::new(error));
         }
     };
-    let id = work.config.id_of(&first.0);
+    let id = work.config.id_of(first.0.id());
     work.first = Some(first);
     let left = work.left.clone();
     let mut child = Child::new(id, work.run(question));
@@ -75,16 +79,23 @@ impl Work {
         outcome
     }
 
-    async fn make_place(&self) -> Result<Place, StartError> {
+    /// Makes a worktree, unless patience ends before it is there.
+    async fn make_place(&self) -> Result<Result<Place, Stop>, StartError> {
         let refused = |why: String| StartError::new(format!("cannot give it a worktree of its own: {why}"));
         let worktrees = self.config.worktrees.as_ref();
         let worktrees = worktrees.ok_or_else(|| refused("there is no repository".into()))?;
-        let place = worktrees.make(&self.request).await.map_err(|error| refused(error.to_string()))?;
-        if self.patience.is_over().is_some() {
-            place.leave().await;
-            return Err(StartError::new("it was stopped before it started"));
+        let place = match worktrees.make(&self.request, &self.patience, self.config.stop_grace).await {
+            Ok(place) => place,
+            Err(NotMade::Stopped(stop)) => return Ok(Err(stop)),
+            Err(NotMade::Failed(error)) => return Err(refused(error.to_string())),
+        };
+        match self.patience.is_over() {
+            None => Ok(Ok(place)),
+            Some(stop) => {
+                place.leave().await;
+                Ok(Err(stop))
+            }
         }
-        Ok(place)
     }
 
     /// Removes the worktree, or tells of what is in it.
@@ -160,10 +171,10 @@ impl Config {
         Ok(started)
     }
 
-    /// What a child is called, by its first process.
-    pub(crate) fn id_of(&self, process: &Process) -> String {
+    /// What a child is called, by the id of its first process; 0 for one that ended before it had any.
+    pub(crate) fn id_of(&self, process: Option<u32>) -> String {
         let name = self.program.file_name().unwrap_or_default().to_string_lossy();
-        format!("{name}-{}", process.id().unwrap_or_default())
+        format!("{name}-{}", process.unwrap_or_default())
     }
 }
 

@@ -1,13 +1,15 @@
 //! Tidying up after processes that are gone.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use fanfold::Worktree;
 
-use super::folder::{Record, Stage, blocking};
-use super::git::{Git, GitError};
-use super::place::{STATUS, changes, report};
-use super::{Repository, WorktreeError};
+use super::WorktreeError;
+use super::folder::{Folder, Site, blocking};
+use super::look::{Changes, changes, report, without_folder};
+use super::record::{Record, Stage};
+use super::repository::{Location, Repository};
 
 /// A worktree that [`clean`] looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,18 +47,20 @@ pub enum Outcome {
 /// # Errors
 /// What keeps it from looking at all, as for [`Worktrees::open`](super::Worktrees::open).
 pub async fn clean(directory: &Path) -> Result<Vec<Cleaned>, WorktreeError> {
-    let repository = Repository::of(directory).await?;
-    let folder = repository.folder.clone();
+    let (location, ..) = Location::find(directory).await?;
+    let root = location.root.clone();
+    let Some(folder) = blocking(move || Folder::find(&root)).await? else { return Ok(Vec::new()) };
+    let repository = location.repository(folder.clone(), None);
+    let guard = folder.guard().await?;
     let found = blocking(move || {
-        let Some(folder) = folder.checked()? else { return Ok(None) };
         // The records first: whoever wrote one was at work before.
         let records = folder.records()?;
-        let hosts = folder.hosts()?;
+        let hosts = folder.hosts(guard)?;
         folder.sweep(&hosts)?;
-        Ok(Some((records, hosts, working_directories())))
+        Ok((records, hosts, working_directories()))
     })
     .await?;
-    let Some((records, hosts, occupied)) = found else { return Ok(Vec::new()) };
+    let (records, hosts, occupied) = found;
     let mut all = Vec::new();
     for record in records {
         all.push(match record {
@@ -85,81 +89,32 @@ pub async fn clean(directory: &Path) -> Result<Vec<Cleaned>, WorktreeError> {
 }
 
 async fn tidy(repository: &Repository, record: &Record) -> Result<Outcome, WorktreeError> {
-    let path = repository.folder.worktree(record);
-    if record.stage == Stage::Making
-        || (record.stage == Stage::Removing && is_half_removed(&repository.git, &path).await?)
-    {
-        repository.sweep_away(record).await?;
-        return Ok(Outcome::Removed);
-    }
-    if !path.exists() {
-        return without_folder(repository, record).await;
-    }
-    let changes = match changes(repository, record).await {
-        Ok(changes) => changes,
-        Err(error @ GitError::Refused { .. }) => {
-            return Ok(kept(report(repository, record, Some(error.to_string()))));
-        }
-        Err(error) => return Err(error.into()),
+    let site = {
+        let (folder, record) = (repository.folder.clone(), record.clone());
+        blocking(move || folder.site(&record)).await?
     };
-    if let Some(worktree) = changes.worktree {
-        let git = repository.git.in_worktree(&path);
-        let elsewhere =
-            !worktree.uncommitted && is_elsewhere(&git, record, &["HEAD"], changes.tip.as_deref()).await?;
-        if !elsewhere {
-            return Ok(kept(worktree));
+    let looked = match (site, record.stage) {
+        (Site::Other, _) => {
+            let path = repository.folder.worktree(record);
+            let error = io::Error::other("it is a link or a file; remove it");
+            return Err(WorktreeError::Folder { path, error });
         }
-    }
-    repository.remove(record, changes.tip.as_deref()).await?;
-    Ok(Outcome::Removed)
-}
-
-/// Whether git has begun to remove a worktree, which it does to none with changes.
-async fn is_half_removed(git: &Git, path: &Path) -> Result<bool, GitError> {
-    if !path.join(".git").exists() {
-        return Ok(true);
-    }
-    let status = git.in_worktree(path).run(&STATUS).await?;
-    // Tracked files, unchanged but for being gone.
-    let mut entries = status.split(|byte| *byte == 0).filter(|entry| !entry.is_empty());
-    Ok(entries.all(|entry| entry.starts_with(b"1 .D ")))
-}
-
-/// Somebody has deleted the folder. Its branch may hold commits.
-async fn without_folder(repository: &Repository, record: &Record) -> Result<Outcome, WorktreeError> {
-    let tip = repository.tip(record).await?;
-    let tip = tip.as_deref();
-    let safe =
-        tip.is_none_or(|tip| tip == record.base) || is_elsewhere(&repository.git, record, &[], tip).await?;
-    if safe {
-        repository.remove(record, tip).await?;
-        return Ok(Outcome::Removed);
-    }
-    let gone = "its folder is gone, its branch is not; delete that, and clean again".to_owned();
-    Ok(kept(report(repository, record, Some(gone))))
-}
-
-/// Whether other references than the worktree's branch have these commits.
-async fn is_elsewhere(
-    git: &Git,
-    record: &Record,
-    heads: &[&str],
-    tip: Option<&str>,
-) -> Result<bool, GitError> {
-    let own = format!("refs/heads/{}", record.branch());
-    for commit in heads.iter().copied().chain(tip) {
-        let contains = format!("--contains={commit}");
-        let references =
-            ["for-each-ref", "--format=%(refname)", &contains, "refs/heads", "refs/tags", "refs/remotes"];
-        if git.lines(&references).await?.iter().all(|reference| *reference == own) {
-            return Ok(false);
+        // No agent was in it, or its removal had begun, which it does for none with changes.
+        (_, Stage::Making) | (Site::Gone, Stage::Removing) => {
+            repository.remove_all(record).await?;
+            return Ok(Outcome::Removed);
         }
+        (Site::Gone, Stage::Ready) => without_folder(repository, record).await,
+        (Site::Folder, _) => changes(repository, record).await,
+    };
+    match looked {
+        Ok(Changes { worktree: Some(worktree), elsewhere: false }) => Ok(Outcome::Kept(Box::new(worktree))),
+        Ok(_) => {
+            repository.remove(record).await?;
+            Ok(Outcome::Removed)
+        }
+        Err(error) => Ok(Outcome::Kept(Box::new(report(repository, record, Some(error.to_string()))))),
     }
-    Ok(true)
-}
-
-fn kept(worktree: Worktree) -> Outcome {
-    Outcome::Kept(Box::new(worktree))
 }
 
 /// The folders that processes are in, where the system tells: on Linux. An agent that has just started may not have

@@ -1,19 +1,31 @@
 //! One worktree, from its making to its removal or its report.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fanfold::{AgentRequest, Worktree};
+use tokio::sync::MutexGuard;
+use tokio::time::timeout;
 
-use super::folder::{Record, Stage, blocking};
-use super::git::GitError;
-use super::{Repository, Shared, WorktreeError};
+use super::config::Config;
+use super::folder::{Folder, Host, blocking};
+use super::git::{Git, GitError, discover};
+use super::look::{Changes, changes, report};
+use super::record::{Branches, Record, Stage};
+use super::repository::Repository;
+use super::{Shared, WorktreeError, Worktrees};
+use crate::patience::{Patience, Stop};
 
-/// Most commits that are reported.
-const MAX_COMMITS: usize = 100;
+/// The longest look at a worktree: an answer waits for it.
+const LONGEST_LOOK: Duration = Duration::from_secs(120);
 
-/// A child's worktree. One that is dropped stays where it is, for [`clean`](super::clean).
+/// How far the times of files may be behind the clock.
+const CLOCK_TICK: Duration = Duration::from_millis(20);
+
+/// An agent's worktree. One that is dropped stays where it is, for [`clean`](super::clean).
 pub(crate) struct Place {
     shared: Arc<Shared>,
     /// With git on behalf of this process.
@@ -21,82 +33,161 @@ pub(crate) struct Place {
     record: Record,
 }
 
-/// Waits until no other process changes which worktrees there are.
-async fn turn(repository: &Repository) -> Result<std::fs::File, WorktreeError> {
-    let folder = repository.folder.clone();
-    blocking(move || folder.guard()).await
+/// Why there is no worktree for an agent.
+pub(crate) enum NotMade {
+    /// The agent must not go on.
+    Stopped(Stop),
+    /// It cannot be made.
+    Failed(WorktreeError),
+}
+
+/// The turn of an agent to change which worktrees there are.
+struct Turn<'a> {
+    host: Arc<Host>,
+    /// Among the agents of this process.
+    _making: MutexGuard<'a, Option<Arc<Host>>>,
+    /// Among processes.
+    _guard: File,
+}
+
+impl Turn<'_> {
+    /// Waits until neither this process nor another one changes which worktrees there are.
+    async fn take(shared: &Shared) -> Result<Turn<'_>, WorktreeError> {
+        let mut making = shared.making.lock().await;
+        let folder = match &*making {
+            Some(host) => host.folder().clone(),
+            None => {
+                let root = shared.location.root.clone();
+                blocking(move || Folder::make(&root)).await?
+            }
+        };
+        let guard = folder.guard().await?;
+        if let Some(host) = &*making {
+            return Ok(Turn { host: host.clone(), _making: making, _guard: guard });
+        }
+        let (host, guard) = blocking(move || Ok((Arc::new(folder.enter(&guard)?), guard))).await?;
+        *making = Some(host.clone());
+        Ok(Turn { host, _making: making, _guard: guard })
+    }
 }
 
 impl Place {
-    /// Makes one. Not to be dropped half-way without need: what is there by then is left for
-    /// [`clean`](super::clean).
-    pub(super) async fn make(shared: Arc<Shared>, request: &AgentRequest) -> Result<Self, WorktreeError> {
-        let Repository { git, folder } = &shared.repository;
-        let mut making = shared.making.lock().await;
-        let host = match &*making {
-            Some(host) => host.clone(),
-            None => {
-                let folder = folder.clone();
-                making.insert(Arc::new(blocking(move || folder.enter()).await?)).clone()
-            }
-        };
-        let git = git.holding(host.lock());
-        let repository = Repository { git: git.clone(), folder: folder.clone() };
-        let record = {
-            let (folder, base, request) = (folder.clone(), shared.base.clone(), request.clone());
-            blocking(move || folder.register(&host, &base, &request)).await?
-        };
-        let path = folder.worktree(&record);
-        let branch = record.branch();
-        let guard = turn(&repository).await?;
-        if repository.tip(&record).await?.is_some() {
-            let folder = folder.clone();
-            blocking(move || folder.forget(&record)).await?;
-            return Err(WorktreeError::BranchExists { branch });
-        }
-        let add = [
-            "worktree".as_ref(),
-            "add".as_ref(),
-            // Filling it takes long in a large repository, and needs no turn.
-            "--no-checkout".as_ref(),
-            "--no-track".as_ref(),
-            "--quiet".as_ref(),
-            "-b".as_ref(),
-            branch.as_ref(),
-            path.as_os_str(),
-            shared.base.as_ref(),
-        ];
-        let added = git.run(&add).await;
-        drop((guard, making));
-        let place = Self { shared: shared.clone(), repository, record };
-        let filled = match added {
-            Ok(_) => {
-                git.in_worktree(&path).run(&["reset", "--hard", "--quiet", "--no-recurse-submodules"]).await
-            }
-            Err(error) => Err(error),
-        };
-        match filled {
-            Ok(_) => place.ready().await,
-            Err(error) => {
-                // What it could not make it may not be able to remove; then it is found later.
-                let _making = shared.making.lock().await;
-                let _guard = turn(&place.repository).await;
-                let _ = place.repository.sweep_away(&place.record).await;
-                Err(error.into())
+    /// Makes one, unless patience ends first. Git is then told to end, with all that it started, and has `grace` to do
+    /// so; what there is by then is removed.
+    pub(super) async fn make(
+        worktrees: &Worktrees,
+        request: &AgentRequest,
+        patience: &Patience,
+        grace: Duration,
+    ) -> Result<Self, NotMade> {
+        let shared = worktrees.shared.clone();
+        let turn = patience.with(async { Ok::<_, NotMade>(Turn::take(&shared).await?) }).await?;
+        let repository = shared.location.repository(turn.host.folder().clone(), Some(turn.host.lock()));
+        let mut place = Self::add(shared.clone(), repository, request, turn.host.clone()).await?;
+        drop(turn);
+        match place.fill(worktrees.filters, patience, grace).await {
+            Ok(()) => Ok(place),
+            Err(why) => {
+                // What is not removed now is found later.
+                if let Ok(Ok(_turn)) = timeout(grace, Turn::take(&shared)).await {
+                    let _ = place.repository.remove_all(&place.record).await;
+                }
+                Err(why)
             }
         }
     }
 
-    async fn ready(mut self) -> Result<Self, WorktreeError> {
-        let directory = self.directory();
-        // A folder that is not in the base.
-        blocking(move || match std::fs::create_dir_all(&directory) {
-            Ok(()) => Ok(()),
-            Err(error) => Err(WorktreeError::Folder { path: directory, error }),
-        })
-        .await?;
-        self.note(Stage::Ready, None).await?;
-        Ok(self)
+    /// Adds a worktree without files. Only with a [`Turn`].
+    async fn add(
+        shared: Arc<Shared>,
+        repository: Repository,
+        request: &AgentRequest,
+        host: Arc<Host>,
+    ) -> Result<Self, WorktreeError> {
+        let patterns = ["for-each-ref", "--ignore-case", "--format=%(refname)"];
+        let branches = [&patterns[..], &Branches::PATTERNS].concat();
+        let branches = Branches::new(repository.git.lines(&branches).await?);
+        let (folder, request, with) = (repository.folder.clone(), request.clone(), shared.clone());
+        let register = move || {
+            // A link could have taken its place since.
+            folder.check()?;
+            folder.register(&host, &with.base, &with.baseline, &branches, &request)
+        };
+        let record = blocking(register).await?;
+        let (path, branch) = (repository.folder.worktree(&record), record.branch());
+        // Filling it takes long in a large repository, and needs no turn.
+        let add = ["worktree", "add", "--no-checkout", "--no-track", "--quiet", "-b", &branch];
+        let place = [path.as_os_str(), shared.base.as_ref()];
+        let added = repository.git.change(&[&add.map(OsStr::new)[..], &place].concat()).await;
+        if let Err(error) = added {
+            // What is not removed now is found later.
+            let _ = repository.remove_all(&record).await;
+            return Err(error.into());
+        }
+        Ok(Self { shared, repository, record })
+    }
+
+    /// Fills a worktree, and notes with what.
+    async fn fill(&mut self, filters: bool, patience: &Patience, grace: Duration) -> Result<(), NotMade> {
+        let shared = self.shared.clone();
+        let admin = self.repository.admin(&self.record).await?;
+        let admin = admin.ok_or_else(|| WorktreeError::Unclear("git does not know it".to_owned()))?;
+        let git = self.repository.git_of(&self.record, &admin);
+        let now = Config::of(&git).await?;
+        self.lead_to_itself(&git, &admin, &now).await?;
+        if shared.config.is_sparse()
+            && let Some(baseline) = &mut self.record.baseline
+        {
+            let patterns = admin.join("info").join("sparse-checkout");
+            baseline.sparse = blocking(move || Ok(fs::read_to_string(patterns).ok())).await?;
+        }
+        let fill = ["read-tree", "--reset", "-u", "--no-recurse-submodules", &*shared.base];
+        let index = admin.join("index");
+        if filters {
+            let settings = shared.config.filters(&now);
+            let git = git.with(settings.map_err(|filter| WorktreeError::FilterChanged { filter })?);
+            let as_before = shared.config.fetches_like(&Config::of(&self.repository.git).await?);
+            let git = if as_before { git.fetching() } else { git };
+            git.fill(&fill, patience.over(), grace).await??;
+            if shared.config.has_filters() {
+                patience.with(next_second()).await?;
+            }
+        } else {
+            let view = self.repository.view(&self.record).await?;
+            let git = view.git().clone().variable("GIT_INDEX_FILE", &index).holding(git.lock());
+            git.fill(&fill, patience.over(), grace).await??;
+        }
+        let (folder, record, prefix) =
+            (self.repository.folder.clone(), self.record.clone(), shared.prefix.clone());
+        let finish = move || {
+            folder.keep_index(&record, &index)?;
+            // A folder that is not in the base.
+            folder.make_within(&record, &prefix)
+        };
+        blocking(finish).await?;
+        Ok(self.note(Stage::Ready, None).await?)
+    }
+
+    /// Makes sure that the agent's git takes a worktree for what it is. With settings of its own for each worktree, one
+    /// that all share can lead to the files of another.
+    async fn lead_to_itself(&self, git: &Git, admin: &Path, now: &Config) -> Result<(), WorktreeError> {
+        let (path, ceiling) = (self.path(), self.repository.folder.path());
+        let found = async || discover(&path, Some(ceiling)).await.map(|found| found.top);
+        if same(&path, found().await.ok()).await? {
+            return Ok(());
+        }
+        if now.is_per_worktree() {
+            let settings = admin.join("config.worktree");
+            for (name, value) in [("core.worktree", path.as_os_str()), ("core.bare", "false".as_ref())] {
+                let set = ["config".as_ref(), "--file".as_ref(), settings.as_os_str(), name.as_ref(), value];
+                git.change(&set).await?;
+            }
+        }
+        let found = found().await?;
+        if same(&path, Some(found.clone())).await? {
+            return Ok(());
+        }
+        Err(WorktreeError::Elsewhere { worktree: path, top: found })
     }
 
     /// Where the child works.
@@ -123,23 +214,26 @@ impl Place {
     /// The child has ended, and all its processes: removes the worktree if nothing changed in it, else says what
     /// did.
     pub(crate) async fn leave(mut self) -> Option<Worktree> {
-        let left = match changes(&self.repository, &self.record).await {
-            Ok(Changes { worktree: None, tip }) => {
-                self.record.group = None;
-                let removed = {
-                    let _making = self.shared.making.lock().await;
-                    match turn(&self.repository).await {
-                        Ok(_guard) => self.repository.remove(&self.record, tip.as_deref()).await,
-                        Err(error) => Err(error),
-                    }
-                };
-                match removed {
-                    Ok(()) => return None,
-                    Err(error) => report(&self.repository, &self.record, Some(error.to_string())),
-                }
+        let shared = self.shared.clone();
+        let look = async {
+            let Changes { worktree, .. } = changes(&self.repository, &self.record).await?;
+            // Others may change which worktrees there are: that they do not yet is a part of the look.
+            let turn = if worktree.is_none() { Some(Turn::take(&shared).await?) } else { None };
+            Ok((worktree, turn))
+        };
+        let looked = timeout(LONGEST_LOOK, look).await.unwrap_or_else(|_| {
+            let why = format!("a look at it took longer than {} s", LONGEST_LOOK.as_secs());
+            Err(WorktreeError::Unclear(why))
+        });
+        let problem = |error: WorktreeError| report(&self.repository, &self.record, Some(error.to_string()));
+        let left = match looked {
+            Ok((None, _turn)) => {
+                let removed = self.repository.remove(&self.record).await;
+                // Its record says that it holds no changes, and to go on there.
+                return removed.err().map(problem);
             }
-            Ok(Changes { worktree: Some(worktree), .. }) => worktree,
-            Err(error) => report(&self.repository, &self.record, Some(error.to_string())),
+            Ok((Some(worktree), _)) => worktree,
+            Err(error) => problem(error),
         };
         // The record says already what matters: that it may hold changes.
         let _ = self.note(Stage::Ready, None).await;
@@ -156,119 +250,39 @@ impl Place {
     }
 }
 
-impl Repository {
-    /// Removes a worktree that holds no changes, its branch if that is at `tip` or, without one, at the base, and
-    /// its record. Git looks once more whether there are changes, and refuses if so.
-    pub(super) async fn remove(&self, record: &Record, tip: Option<&str>) -> Result<(), WorktreeError> {
-        self.write(&record.at(Stage::Removing)).await?;
-        let path = self.folder.worktree(record);
-        let remove = ["worktree".as_ref(), "remove".as_ref(), path.as_os_str()];
-        if let Err(error) = self.git.run(&remove).await {
-            self.write(record).await?;
-            return Err(error.into());
-        }
-        self.forget(record, tip).await
-    }
+/// Waits until what is written has another time, in whole seconds, than what was written before. Git tells files by that,
+/// and into those that a filter has made it cannot look without running the filter.
+async fn next_second() -> Result<(), NotMade> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let rest = Duration::from_secs(1) - Duration::from_nanos(now.subsec_nanos().into());
+    tokio::time::sleep(rest + CLOCK_TICK).await;
+    Ok(())
+}
 
-    /// Removes whatever there is of a worktree that no agent has been in, or that was being removed.
-    pub(super) async fn sweep_away(&self, record: &Record) -> Result<(), WorktreeError> {
-        let path = self.folder.worktree(record);
-        let force = ["--force".as_ref(), "--force".as_ref()];
-        let remove = ["worktree".as_ref(), "remove".as_ref(), force[0], force[1], path.as_os_str()];
-        if self.git.run(&remove).await.is_err() {
-            // Half of it may be there, and git may not know of it.
-            let folder = path.clone();
-            blocking(move || match std::fs::remove_dir_all(&folder) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                    Err(WorktreeError::Folder { path: folder, error })
-                }
-                _ => Ok(()),
-            })
-            .await?;
-            if self.knows(&path).await? {
-                self.git.run(&remove).await?;
-            }
-        }
-        self.forget(record, None).await
-    }
+/// Whether a path that git found is this one.
+async fn same(path: &Path, found: Option<PathBuf>) -> Result<bool, WorktreeError> {
+    let path = path.to_owned();
+    blocking(move || {
+        let found = found.and_then(|found| fs::canonicalize(found).ok());
+        Ok(found.is_some() && found == fs::canonicalize(path).ok())
+    })
+    .await
+}
 
-    /// Deletes the branch of a worktree that is gone, then its record.
-    async fn forget(&self, record: &Record, tip: Option<&str>) -> Result<(), WorktreeError> {
-        if let Some(found) = self.tip(record).await? {
-            let tip = tip.unwrap_or(&record.base);
-            let reference = format!("refs/heads/{}", record.branch());
-            if found == *tip {
-                // Git deletes it only if it is there still.
-                self.git.run(&["update-ref", "-d", &reference, tip]).await?;
-            }
-        }
-        let (folder, record) = (self.folder.clone(), record.clone());
-        blocking(move || folder.forget(&record)).await
-    }
-
-    async fn write(&self, record: &Record) -> Result<(), WorktreeError> {
-        let (folder, record) = (self.folder.clone(), record.clone());
-        blocking(move || folder.write(&record)).await
-    }
-
-    /// Where the branch of a worktree is; none if it is gone.
-    pub(super) async fn tip(&self, record: &Record) -> Result<Option<String>, GitError> {
-        let reference = format!("refs/heads/{}", record.branch());
-        let tips = self.git.lines(&["for-each-ref", "--format=%(objectname) %(refname)", &reference]).await?;
-        // Branches below it would be listed too.
-        let end = format!(" {reference}");
-        Ok(tips.iter().find_map(|line| line.strip_suffix(&end)).map(str::to_owned))
-    }
-
-    /// Whether git has a worktree at this place.
-    async fn knows(&self, path: &Path) -> Result<bool, GitError> {
-        let list = self.git.run(&["worktree", "list", "--porcelain", "-z"]).await?;
-        let line = format!("worktree {}", path.display());
-        Ok(list.split(|byte| *byte == 0).any(|attribute| attribute == line.as_bytes()))
+impl From<WorktreeError> for NotMade {
+    fn from(error: WorktreeError) -> Self {
+        Self::Failed(error)
     }
 }
 
-/// Lists what is not committed.
-pub(super) const STATUS: [&str; 4] = ["status", "--porcelain=v2", "-z", "--ignore-submodules=none"];
-
-/// What a worktree holds.
-pub(super) struct Changes {
-    /// What its base does not have; none if there is nothing.
-    pub(super) worktree: Option<Worktree>,
-    /// Where its branch is; none if it is gone.
-    pub(super) tip: Option<String>,
+impl From<GitError> for NotMade {
+    fn from(error: GitError) -> Self {
+        Self::Failed(error.into())
+    }
 }
 
-/// Looks at a worktree.
-pub(super) async fn changes(repository: &Repository, record: &Record) -> Result<Changes, GitError> {
-    let git = repository.git.in_worktree(&repository.folder.worktree(record));
-    let tip = repository.tip(record).await?;
-    let status = git.run(&STATUS).await?;
-    let count = format!("--max-count={MAX_COMMITS}");
-    let mut list = vec!["rev-list", "--reverse", &count, "HEAD"];
-    list.extend(tip.as_deref());
-    list.extend(["--not", &record.base]);
-    let commits = git.lines(&list).await?;
-    if status.is_empty() && commits.is_empty() {
-        return Ok(Changes { worktree: None, tip });
+impl From<Stop> for NotMade {
+    fn from(stop: Stop) -> Self {
+        Self::Stopped(stop)
     }
-    let mut worktree = report(repository, record, None);
-    // A child may have made a branch of its own; a detached head has none.
-    if let Ok(branch) = git.line(&["symbolic-ref", "--quiet", "--short", "HEAD"]).await {
-        worktree.branch = branch;
-    }
-    (worktree.commits, worktree.uncommitted) = (commits, !status.is_empty());
-    Ok(Changes { worktree: Some(worktree), tip })
-}
-
-/// What is known of a worktree without a look at it.
-pub(super) fn report(repository: &Repository, record: &Record, problem: Option<String>) -> Worktree {
-    let mut worktree = Worktree::default();
-    worktree.seq = record.seq;
-    worktree.label.clone_from(&record.label);
-    worktree.path = repository.folder.worktree(record).display().to_string();
-    worktree.branch = record.branch();
-    worktree.base.clone_from(&record.base);
-    worktree.problem = problem;
-    worktree
 }
