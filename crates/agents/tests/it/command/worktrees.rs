@@ -1,5 +1,6 @@
 //! Children with a git worktree of their own, in real repositories.
 
+mod cleaned;
 mod kept;
 mod places;
 
