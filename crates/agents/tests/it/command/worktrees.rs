@@ -1,6 +1,7 @@
 //! Children with a git worktree of their own, in real repositories.
 
 mod cleaned;
+mod filters;
 mod kept;
 mod places;
 
