@@ -1,5 +1,7 @@
 //! Worktrees that hold changes, in words.
 
+use std::path::Path;
+
 use fanfold::Worktree;
 
 use super::messages::say;
@@ -25,9 +27,28 @@ pub(crate) fn described(worktree: &Worktree, path: &str) -> String {
 pub(crate) fn kept(worktree: &Worktree, path: &str) {
     let Palette { odd, faint, .. } = Palette::new(true);
     say(&format!("{odd}kept{odd:#}    {}", described(worktree, path)));
-    let branch = text::line(&worktree.branch);
-    let rid = format!("git worktree remove --force {} && git branch -D {branch}", text::line(path));
+    let rid = to_be_rid_of(worktree, path, Path::new(&worktree.path).exists());
     say(&format!("        {faint}to throw it away: {rid}{faint:#}"));
+}
+
+/// The commands that throw a worktree away. A branch that was not made for it is not thrown away with it.
+fn to_be_rid_of(worktree: &Worktree, path: &str, is_there: bool) -> String {
+    // The home folder's `~` must not be quoted.
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-~".contains(c);
+    let path = match shlex::try_quote(&worktree.path) {
+        Ok(quoted) if !path.chars().all(plain) => text::line(&quoted),
+        _ => text::line(path),
+    };
+    let mut commands = if is_there {
+        format!("git worktree remove --force {path}")
+    } else {
+        "git worktree prune".to_owned()
+    };
+    let branch = text::line(&worktree.branch);
+    if ["fanfold/", "fanfold-"].iter().any(|own| branch.starts_with(own)) {
+        commands += &format!(" && git branch -D {branch}");
+    }
+    commands
 }
 
 #[cfg(test)]
@@ -44,5 +65,21 @@ mod tests {
             described(&worktree, "w/a-1"),
             "fix␛[31m it: w/a-1 on fanfold/a-1, 1 commit, uncommitted changes"
         );
+    }
+
+    #[test]
+    fn no_branch_but_its_own_is_thrown_away_with_a_worktree() {
+        let mut worktree = Worktree::default();
+        worktree.path = "/home/me/a project/w".into();
+        for (branch, path, is_there, expected) in [
+            ("fanfold/a-1", "w/a-1", true, "git worktree remove --force w/a-1 && git branch -D fanfold/a-1"),
+            ("fanfold-a-1", "~/w", true, "git worktree remove --force ~/w && git branch -D fanfold-a-1"),
+            ("fanfold/a-1", "w/a-1", false, "git worktree prune && git branch -D fanfold/a-1"),
+            ("feature", "w/a-1", true, "git worktree remove --force w/a-1"),
+            ("feature", "a project/w", true, "git worktree remove --force '/home/me/a project/w'"),
+        ] {
+            worktree.branch = branch.into();
+            assert_eq!(to_be_rid_of(&worktree, path, is_there), expected);
+        }
     }
 }

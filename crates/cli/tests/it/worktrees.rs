@@ -144,3 +144,18 @@ fn outside_of_a_repository_isolation_is_refused_and_the_reason_said() {
         "{said}"
     );
 }
+
+#[test]
+fn what_clean_advises_leaves_nothing_to_tidy() {
+    let folder = repository("advice", "echo x > x; git add x; git commit -qm x");
+    fs::write(folder.join("script.js"), "return await agent('x', {isolation: 'worktree'})").unwrap();
+    let output = fanfold().current_dir(&folder).args(["run", "script.js"]).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let (_, said) = clean(&folder);
+    let advice = said.lines().find_map(|line| line.split_once("to throw it away: ")).expect("advice").1;
+    assert!(Command::new("sh").args(["-c", advice]).current_dir(&folder).status().unwrap().success());
+    for said in ["1 worktree without changes removed\n", "no worktrees of Fanfold's here\n"] {
+        let output = fanfold().current_dir(&folder).arg("clean").output().unwrap();
+        assert_eq!((output.status.code(), stderr(&output)), (Some(0), said));
+    }
+}
