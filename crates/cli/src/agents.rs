@@ -217,7 +217,8 @@ impl AgentSettings {
                 let mut command = command.make()?;
                 let here = std::env::current_dir().context("failed to tell the current folder")?;
                 match Worktrees::open(&here, settings.worktree_base.as_deref()).await {
-                    Ok(worktrees) => command = command.worktrees(worktrees),
+                    Ok(worktrees) if settings.worktree_filters => command = command.worktrees(worktrees),
+                    Ok(worktrees) => command = command.worktrees(worktrees.without_filters()),
                     Err(error) if settings.worktree_base.is_some() => {
                         return Err(error).context("--worktree-base");
                     }

@@ -135,6 +135,10 @@ pub(crate) struct SettingsArgs {
     #[arg(long, value_name = "REVISION")]
     pub(crate) worktree_base: Option<String>,
 
+    /// Fill git worktrees without running the filters that git has configured, such as those of Git LFS
+    #[arg(long)]
+    pub(crate) no_worktree_filters: bool,
+
     /// Read settings from this file instead of the nearest fanfold.toml
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,

@@ -31,6 +31,8 @@ struct File {
     models: BTreeMap<String, String>,
     /// The commit that worktrees are made from.
     worktree_base: Option<String>,
+    /// Whether git's filters run when worktrees are filled.
+    worktree_filters: Option<bool>,
     /// By setting name; see [`over`].
     limits: Map<String, Value>,
 }
@@ -43,6 +45,7 @@ pub(crate) struct Settings {
     pub(crate) model: Option<String>,
     pub(crate) models: BTreeMap<String, String>,
     pub(crate) worktree_base: Option<String>,
+    pub(crate) worktree_filters: bool,
     pub(crate) limits: Limits,
     /// Of the settings file; an option of the command line wins.
     pub(crate) max_result_chars: Option<usize>,
@@ -69,6 +72,7 @@ impl Settings {
             model: args.model.clone().or(file.model),
             models: file.models,
             worktree_base: args.worktree_base.clone().or(file.worktree_base),
+            worktree_filters: !args.no_worktree_filters && file.worktree_filters.unwrap_or(true),
             limits,
             max_result_chars: file.max_result_chars,
         })

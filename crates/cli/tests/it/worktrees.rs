@@ -145,6 +145,18 @@ fn outside_of_a_repository_isolation_is_refused_and_the_reason_said() {
     );
 }
 
+/// A repository with a file that passes through a filter, and a script whose agent says what the file holds.
+fn filtered(name: &str, smudge: &str) -> PathBuf {
+    let folder = repository(name, "cat file");
+    fs::write(folder.join(".gitattributes"), "file filter=f\n").unwrap();
+    fs::write(folder.join("script.js"), "return await agent('x', {isolation: 'worktree'})").unwrap();
+    git(&folder, "add --all");
+    git(&folder, "commit --quiet --message second");
+    let set = Command::new("git").args(["config", "filter.f.smudge", smudge]).current_dir(&folder).status();
+    assert!(set.unwrap().success());
+    folder
+}
+
 #[test]
 fn what_clean_advises_leaves_nothing_to_tidy() {
     let folder = repository("advice", "echo x > x; git add x; git commit -qm x");
@@ -158,4 +170,20 @@ fn what_clean_advises_leaves_nothing_to_tidy() {
         let output = fanfold().current_dir(&folder).arg("clean").output().unwrap();
         assert_eq!((output.status.code(), stderr(&output)), (Some(0), said));
     }
+}
+
+#[test]
+fn filters_are_run_unless_an_option_or_the_settings_say_otherwise() {
+    let folder = filtered("filters", "sed s/one/smudged/");
+    let run = |options: &[&str]| {
+        let output =
+            fanfold().current_dir(&folder).args(["run", "script.js"]).args(options).output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        stdout(&output).trim().to_owned()
+    };
+    assert_eq!(run(&[]), "smudged");
+    assert_eq!(run(&["--no-worktree-filters"]), "one");
+    fs::write(folder.join("fanfold.toml"), "agentCommand = \"sh agent.sh\"\nworktreeFilters = false\n")
+        .unwrap();
+    assert_eq!(run(&[]), "one");
 }
