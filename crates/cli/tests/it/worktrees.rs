@@ -163,12 +163,12 @@ fn what_clean_advises_leaves_nothing_to_tidy() {
     fs::write(folder.join("script.js"), "return await agent('x', {isolation: 'worktree'})").unwrap();
     let output = fanfold().current_dir(&folder).args(["run", "script.js"]).output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
-    let (_, said) = clean(&folder);
+    let (said, _) = clean(&folder);
     let advice = said.lines().find_map(|line| line.split_once("to throw it away: ")).expect("advice").1;
     assert!(Command::new("sh").args(["-c", advice]).current_dir(&folder).status().unwrap().success());
     for said in ["1 worktree without changes removed\n", "no worktrees of Fanfold's here\n"] {
         let output = fanfold().current_dir(&folder).arg("clean").output().unwrap();
-        assert_eq!((output.status.code(), stderr(&output)), (Some(0), said));
+        assert_eq!((output.status.code(), stdout(&output)), (Some(0), said));
     }
 }
 
@@ -179,11 +179,57 @@ fn filters_are_run_unless_an_option_or_the_settings_say_otherwise() {
         let output =
             fanfold().current_dir(&folder).args(["run", "script.js"]).args(options).output().unwrap();
         assert!(output.status.success(), "{}", stderr(&output));
-        stdout(&output).trim().to_owned()
+        stdout(&output).trim().trim_matches('"').to_owned()
     };
     assert_eq!(run(&[]), "smudged");
     assert_eq!(run(&["--no-worktree-filters"]), "one");
     fs::write(folder.join("fanfold.toml"), "agentCommand = \"sh agent.sh\"\nworktreeFilters = false\n")
         .unwrap();
     assert_eq!(run(&[]), "one");
+}
+
+#[test]
+fn what_the_environment_says_to_git_leads_to_no_other_files() {
+    let (folder, other) =
+        (repository("environment", "git rev-parse --show-toplevel"), repository("other", ""));
+    fs::write(folder.join("script.js"), "return await agent('x', {isolation: 'worktree'})").unwrap();
+    fs::write(other.join("file"), "not committed\n").unwrap();
+    let output = fanfold()
+        .current_dir(&folder)
+        .args(["run", "script.js"])
+        .env("GIT_DIR", other.join(".git"))
+        .env("GIT_WORK_TREE", &other)
+        .env("GIT_INDEX_FILE", other.join(".git/index"))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(stdout(&output).contains("environment/.fanfold/worktrees/"), "{}", stdout(&output));
+    assert_eq!(fs::read_to_string(other.join("file")).unwrap(), "not committed\n");
+    assert_eq!(git(&other, "worktree list").lines().count(), 1);
+}
+
+#[test]
+fn ctrl_c_while_a_worktree_is_made_ends_git_and_its_filter() {
+    let note = Path::new(env!("CARGO_TARGET_TMPDIR")).join("filter-process");
+    let _ = fs::remove_file(&note);
+    let folder = filtered("interrupted", &format!("echo $$ > {}; sleep 1000; cat", note.display()));
+    let child = fanfold()
+        .current_dir(&folder)
+        .args(["run", "script.js"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_for("the filter", || fs::read_to_string(&note).is_ok_and(|id| id.ends_with('\n')));
+    let filter = fs::read_to_string(&note).unwrap();
+    let signal = |signal: &str, id: &str| {
+        let told = Command::new("kill").args([signal, id.trim()]).stderr(Stdio::null()).status();
+        told.unwrap().success()
+    };
+    assert!(signal("-INT", &child.id().to_string()));
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    wait_for("the end of the filter", || !signal("-0", &filter));
+    assert_eq!(git(&folder, "worktree list").lines().count(), 1);
+    assert_eq!(git(&folder, "for-each-ref --format=%(refname:short) refs/heads"), "main");
 }
