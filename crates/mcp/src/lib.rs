@@ -22,7 +22,7 @@
 //! - [`Server`], [`ServerOptions`], [`HttpOptions`]: what a host makes
 //! - [`Sampling`], [`Agents`]: the client's own model as the subagents
 //!
-//! Inside, a `session` is what one client, or one request of a client without sessions, talks to. Its calls start runs
+//! Inside, what a client sends is first looked at as bytes (`incoming`). A `session` is what one client, or one request of a client without sessions, talks to. Its calls start runs
 //! and `attend` them. What a run has to say is in its `outbox`: attending requests tell it, or a `clerk` where the
 //! protocol has sessions. `tasks` are runs by another name.
 #![forbid(unsafe_code)]
@@ -31,6 +31,7 @@ mod answer;
 mod attend;
 mod clerk;
 mod http;
+mod incoming;
 mod line;
 mod log;
 mod outbox;
