@@ -55,6 +55,7 @@ impl Attendance<'_> {
     pub(crate) async fn wait(&self, outbox: &Outbox) -> Left {
         let mut news = outbox.watch();
         let mut teller = Teller::new(self.context);
+        teller.tell_run(self.run_id).await;
         let late = self.patience.and_then(|patience| Instant::now().checked_add(patience));
         loop {
             news.borrow_and_update();
@@ -108,6 +109,16 @@ impl Teller {
         let token = context.meta.get_progress_token();
         let client = token.map(|token| (context.peer.clone(), token));
         Self { client, told: None, told_at: Instant::now(), value: -1.0, waits: false }
+    }
+
+    /// Tells which run it is, so that a client that loses the answer can ask for it.
+    async fn tell_run(&mut self, run_id: &str) {
+        let Some((peer, token)) = &self.client else { return };
+        self.value = 0.0;
+        let message =
+            ProgressNotificationParam::new(token.clone(), self.value).with_message(format!("run {run_id}"));
+        // A client that has gone shows by the cancelled request.
+        let _ = peer.notify_progress(message).await;
     }
 
     /// Tells where the run is, if that is news or nothing was told for long.

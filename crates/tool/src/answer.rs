@@ -276,6 +276,11 @@ pub struct Notice {
 }
 
 impl ResultPage {
+    /// The failed agents of the first page.
+    pub fn failed_agents(&self) -> FailedAgents {
+        FailedAgents { failures: self.failures.clone(), more: self.more_failures }
+    }
+
     /// A run that has not ended: no page.
     pub(crate) fn running(run_id: &str, name: &str) -> Self {
         Self {

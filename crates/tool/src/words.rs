@@ -11,24 +11,32 @@ const LISTED_FAILURES: usize = 20;
 const REASON_CHARS: usize = 200;
 
 impl FailedAgents {
-    /// Lines for the model, each after a line break; empty if there are none.
-    pub fn text(&self) -> String {
-        failures_text(&self.failures, self.more)
+    /// How many there are in all.
+    pub fn count(&self) -> usize {
+        self.failures.len() + self.more as usize
+    }
+
+    /// A line for each of the first 20, before each of them a line break, and one that says how many more there are.
+    pub fn lines(&self) -> String {
+        lines(&self.failures, self.more)
     }
 }
 
-/// The failed agents as lines for the model; empty if there are none. `more` have failed besides.
+/// The failed agents as text for the model; empty if there are none. `more` have failed besides.
 pub(crate) fn failures_text(failures: &[AgentFailure], more: u32) -> String {
-    if failures.is_empty() {
-        return String::new();
+    match failures.len() + more as usize {
+        0 => String::new(),
+        all => format!("\nFailed agents ({all}):{}", lines(failures, more)),
     }
-    let all = failures.len() + more as usize;
-    let mut text = format!("\nFailed agents ({all}):");
+}
+
+fn lines(failures: &[AgentFailure], more: u32) -> String {
+    let mut text = String::new();
     for AgentFailure { seq, label, reason } in failures.iter().take(LISTED_FAILURES) {
         let reason = line(reason, REASON_CHARS);
         text.push_str(&format!("\n- agent {seq} {label:?}: {reason}"));
     }
-    if let more @ 1.. = all.saturating_sub(LISTED_FAILURES) {
+    if let more @ 1.. = (failures.len() + more as usize).saturating_sub(LISTED_FAILURES) {
         text.push_str(&format!("\n- and {more} more"));
     }
     text
