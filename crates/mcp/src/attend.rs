@@ -26,8 +26,10 @@ const SETTLE: Duration = Duration::from_millis(30);
 /// What the waiting is for and who waits.
 pub(crate) struct Attendance<'a> {
     pub(crate) context: &'a RequestContext<RoleServer>,
-    /// Fires when the client has gone.
+    /// Fires when the client has gone, or the server stops.
     pub(crate) gone: &'a CancellationToken,
+    /// Fires when the client's session has ended.
+    pub(crate) session_ended: &'a CancellationToken,
     pub(crate) run_id: &'a str,
     /// The least severe log lines that this request carries. None: it carries none.
     pub(crate) log_level: Option<LoggingLevel>,
@@ -79,6 +81,7 @@ impl Attendance<'_> {
                 biased;
                 () = self.context.ct.cancelled() => return Left::Cancelled,
                 () = self.gone.cancelled() => return Left::Cancelled,
+                () = self.session_ended.cancelled() => return Left::Cancelled,
                 _ = news.changed() => {}
                 () = at(late) => return Left::Late,
                 () = at(teller.next()) => {}

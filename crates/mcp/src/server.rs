@@ -114,7 +114,11 @@ impl Server {
         stop: CancellationToken,
     ) -> io::Result<()> {
         let shared = self.shared.clone();
-        http::serve(move || Session::of_http(shared.clone()), listener, options, stop).await
+        let session = {
+            let stop = stop.clone();
+            move || Session::of_http(shared.clone(), stop.child_token())
+        };
+        http::serve(session, listener, options, stop).await
     }
 
     /// Starts no further runs, cancels those that run, and waits until nothing of them is left.

@@ -48,7 +48,7 @@ pub(crate) struct Session {
     level: Level,
     /// The runs that end with the session, if it is one.
     owned: OnceLock<Owned>,
-    /// Fires when the client has gone.
+    /// Fires when the client has gone, or the server stops.
     gone: CancellationToken,
 }
 
@@ -62,15 +62,15 @@ struct Begun {
 impl Session {
     /// For a client with a connection of its own.
     pub(crate) fn of_connection(shared: Arc<Shared>) -> Self {
-        let session = Self::of_http(shared);
+        let session = Self::of_http(shared, CancellationToken::new());
         session.own();
         session
     }
 
-    /// For an HTTP client, which has a session if it begins with `initialize`.
-    pub(crate) fn of_http(shared: Arc<Shared>) -> Self {
+    /// For an HTTP client, which has a session if it begins with `initialize`. `stop` fires when the server stops.
+    pub(crate) fn of_http(shared: Arc<Shared>, stop: CancellationToken) -> Self {
         let id = format!("mcp-{}", Uuid::new_v4());
-        Self { shared, id, level: Level::default(), owned: OnceLock::new(), gone: CancellationToken::new() }
+        Self { shared, id, level: Level::default(), owned: OnceLock::new(), gone: stop }
     }
 
     fn own(&self) {
@@ -232,11 +232,14 @@ impl Session {
                 Ok(answer::completed(page, &line, reader, joined).into())
             }
             Left::Cancelled => {
-                if line.leave_cancelled() {
-                    // Waits until the run and its agents have stopped. Nobody hears the answer.
-                    self.stop(&line.run_id).await?;
+                if !line.leave_cancelled() {
+                    return Err(ToolError::CallCancelled { run_id: line.run_id.clone() });
                 }
-                Err(ToolError::CallCancelled { run_id: line.run_id.clone() })
+                // Waits until the run and its agents have stopped. Only a client that does not know that the server
+                // stops hears the answer.
+                self.stop(&line.run_id).await?;
+                let page = self.read(&line, &json!({"runId": line.run_id}), context).await?;
+                Ok(answer::completed(page, &line, reader, joined).into())
             }
             Left::Questions | Left::Late if tasks => {
                 line.leave_knowing();
@@ -324,10 +327,12 @@ impl Session {
         context: &RequestContext<RoleServer>,
     ) -> Left {
         let modern = modern(context);
+        let never = CancellationToken::new();
         let session = context.extensions.get::<SessionEnd>();
         let attendance = Attendance {
             context,
-            gone: session.map_or(&self.gone, |SessionEnd(ended)| ended),
+            gone: &self.gone,
+            session_ended: session.map_or(&never, |SessionEnd(ended)| ended),
             run_id: &line.run_id,
             log_level: context.meta.log_level().filter(|_| modern),
             takes_questions: modern,

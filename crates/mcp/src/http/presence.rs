@@ -116,6 +116,13 @@ impl Presence {
         }
     }
 
+    /// Waits until no request waits for its answer.
+    pub(super) async fn all_answered(&self) {
+        while self.lock().open.answers > 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
     fn take_deserted(&self) -> Vec<String> {
         let deserted = |_: &String, it: &mut Connections| {
             it.open == Open::default() && it.last_closed.elapsed() >= self.idle

@@ -211,10 +211,15 @@ async fn a_server_that_stops_ends_every_session_and_run() {
     let site = Site::open(HttpOptions::default()).await;
     let session = site.begin().await;
     let headers = [("Mcp-Session-Id", session.as_str())];
-    let _waiting = site.send("POST", &headers, &call("workflow", "return await agent('hang:')", false)).await;
+    let mut waiting =
+        site.send("POST", &headers, &call("workflow", "return await agent('hang:')", false)).await;
     let _listening = site.send("GET", &headers, "").await;
     until(|| site.agents.running() == 1).await;
     site.stop.cancel();
+    let mut answer = String::new();
+    waiting.read_to_string(&mut answer).await.unwrap();
+    let told = &messages(&answer)[0]["result"]["structuredContent"];
+    assert_eq!(told["state"], "cancelled", "a call that waits is told: {answer}");
     site.served.await.unwrap().unwrap();
     site.server.shutdown().await;
     assert_eq!(site.agents.running(), 0);
