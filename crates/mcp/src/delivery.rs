@@ -66,6 +66,10 @@ impl Delivery {
         self.lock().stage == Stage::Lost
     }
 
+    pub(crate) fn is_delivered(&self) -> bool {
+        self.lock().stage == Stage::Delivered
+    }
+
     /// Does this once the answer was read.
     pub(crate) fn then(&self, then: impl FnOnce() + Send + 'static) {
         let mut state = self.lock();

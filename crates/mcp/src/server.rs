@@ -46,8 +46,8 @@ pub struct ServerOptions {
 
 /// The workflow tool as an MCP server. Cheap to clone; clones serve the same runs.
 ///
-/// A run belongs to the session that started it and is cancelled when that ends: standard input is closed, an HTTP
-/// session is deleted or deserted. Over HTTP, protocol 2026-07-28 has no sessions: there a call that waits is cancelled
+/// A run belongs to the session that started it, and to those that joined it by an equal call, and is cancelled when they
+/// have ended: standard input is closed, an HTTP session is deleted or deserted. Over HTTP, protocol 2026-07-28 has no sessions: there a call that waits is cancelled
 /// when its client goes, and runs in the background belong to the server.
 #[derive(Clone)]
 pub struct Server {

@@ -34,21 +34,27 @@ pub(super) async fn exchange(request: Request, next: Next) -> Response {
     followed(as_json_rpc(answer, id).await, delivery)
 }
 
-/// The body, if it is not too long.
+/// A longer body is not read to its end.
+const MAX_DISCARDED: usize = 8 * MAX_BYTES;
+
+/// The body, if it is not too long. One that is too long is read and dropped: a client that is still sending when it is
+/// answered does not hear why.
 async fn collect(body: Body) -> Result<Vec<u8>, Response> {
-    let (mut collected, mut stream) = (Vec::new(), body.into_data_stream());
+    let (mut collected, mut length, mut stream) = (Vec::new(), 0, body.into_data_stream());
     while let Some(part) = stream.next().await {
         // A client that goes while it sends hears nothing.
         let part: Bytes = part.map_err(|error| refuse(StatusCode::BAD_REQUEST, &error.to_string()))?;
-        if collected.len() + part.len() > MAX_BYTES {
-            let message =
-                format!("the message has more than {MAX_BYTES} bytes; pass less, or where to find it");
-            return Err(response(
-                StatusCode::PAYLOAD_TOO_LARGE,
-                &Refusal::new(Value::Null, Refusal::INVALID_REQUEST, message),
-            ));
+        length += part.len();
+        if length <= MAX_BYTES {
+            collected.extend_from_slice(&part);
+        } else if length > MAX_DISCARDED {
+            break;
         }
-        collected.extend_from_slice(&part);
+    }
+    if length > MAX_BYTES {
+        let message = format!("the message has more than {MAX_BYTES} bytes; pass less, or where to find it");
+        let refusal = Refusal::new(Value::Null, Refusal::PARSE, message);
+        return Err(response(StatusCode::PAYLOAD_TOO_LARGE, &refusal));
     }
     Ok(collected)
 }

@@ -24,7 +24,7 @@ const COMMON: u64 = 0;
 /// first.
 const MAX_EVENTS: usize = 256;
 
-/// How many answered requests keep their streams.
+/// How many answered requests keep their streams. Those whose answers were read go first.
 const MAX_ANSWERED: usize = 32;
 
 /// When a client whose connection was dropped may come back.
@@ -218,10 +218,16 @@ impl State {
             }
         }
         self.answered.push_back(number);
-        if self.answered.len() > MAX_ANSWERED
-            && let Some(oldest) = self.answered.pop_front()
-        {
-            self.streams.remove(&oldest);
+        if self.answered.len() > MAX_ANSWERED {
+            let is_read = |number: &u64| {
+                let delivery = self.streams.get(number).and_then(|log| log.delivery.as_ref());
+                delivery.is_none_or(Delivery::is_delivered)
+            };
+            // The oldest one that was read, or else the oldest.
+            let at = self.answered.iter().position(is_read).unwrap_or_default();
+            if let Some(number) = self.answered.remove(at) {
+                self.streams.remove(&number);
+            }
         }
     }
 }
@@ -322,5 +328,136 @@ impl Drop for Reader {
         if let Some(delivery) = &self.delivery {
             delivery.lost();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::StreamExt as _;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn request(id: u64) -> ClientJsonRpcMessage {
+        let params = json!({"name": "x", "_meta": {"progressToken": id}});
+        serde_json::from_value(json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}))
+            .unwrap()
+    }
+
+    fn answer(id: u64, text: &str) -> ServerJsonRpcMessage {
+        let result = json!({"content": [{"type": "text", "text": text}]});
+        serde_json::from_value(json!({"jsonrpc": "2.0", "id": id, "result": result})).unwrap()
+    }
+
+    fn progress(token: u64, message: &str) -> ServerJsonRpcMessage {
+        let params = json!({"progressToken": token, "progress": 1, "message": message});
+        serde_json::from_value(
+            json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}),
+        )
+        .unwrap()
+    }
+
+    fn log(message: u64) -> ServerJsonRpcMessage {
+        let params = json!({"level": "info", "data": message});
+        serde_json::from_value(json!({"jsonrpc": "2.0", "method": "notifications/message", "params": params}))
+            .unwrap()
+    }
+
+    /// What was read, in short.
+    fn shown(event: &ServerSseMessage) -> Value {
+        let message = event.message.as_deref().map(|message| serde_json::to_value(message).unwrap());
+        let Some(message) = message else { return json!("retry") };
+        match message["method"].as_str() {
+            None => message["result"]["content"][0]["text"].clone(),
+            Some("notifications/progress") => message["params"]["message"].clone(),
+            Some(_) => message["params"]["data"].clone(),
+        }
+    }
+
+    /// What a reader gives at once.
+    async fn now(reader: &mut Reader) -> Vec<ServerSseMessage> {
+        let mut events = Vec::new();
+        while let Some(Some(event)) = futures::FutureExt::now_or_never(reader.next()) {
+            events.push(event);
+        }
+        events
+    }
+
+    #[tokio::test]
+    async fn a_stream_is_read_on_from_any_of_its_events_while_it_lasts_and_after_its_end() {
+        let (mailbox, _messages) = Mailbox::new(8);
+        let mut first = mailbox.begin(&request(1));
+        let other = mailbox.begin(&request(2));
+        mailbox.put(progress(1, "one"));
+        mailbox.put(progress(2, "of the other"));
+        let seen = now(&mut first).await;
+        assert_eq!(seen.iter().map(shown).collect::<Vec<_>>(), ["retry", "one"]);
+        let last = seen[1].event_id.clone().unwrap();
+        drop(first);
+        let resumed = mailbox.resume(&last).unwrap();
+        mailbox.put(progress(1, "two"));
+        mailbox.put(answer(1, "done"));
+        for reader in [resumed, mailbox.resume(&last).unwrap()] {
+            let rest: Vec<_> = reader.messages().collect().await;
+            assert_eq!(rest.iter().map(shown).collect::<Vec<_>>(), ["two", "done"]);
+        }
+        mailbox.put(answer(2, "done too"));
+        let rest: Vec<_> = other.messages().collect().await;
+        assert_eq!(rest.iter().map(shown).collect::<Vec<_>>(), ["retry", "of the other", "done too"]);
+        for unknown in ["", "1", "x/y", "9/0", "1/9", "-1/0"] {
+            assert!(mailbox.resume(unknown).is_none(), "{unknown}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_message_that_belongs_to_no_request_is_read_once_and_again_by_who_lost_it() {
+        let (mailbox, _messages) = Mailbox::new(8);
+        mailbox.put(log(1));
+        let (mut one, mut two) = (mailbox.common(), mailbox.common());
+        mailbox.put(log(2));
+        let seen = now(&mut one).await;
+        assert_eq!(seen.iter().map(shown).collect::<Vec<_>>(), [1, 2]);
+        assert!(now(&mut two).await.is_empty(), "each goes to one reader alone");
+        drop(one);
+        mailbox.put(log(3));
+        let mut back = mailbox.resume(seen[0].event_id.as_deref().unwrap()).unwrap();
+        assert_eq!(now(&mut back).await.iter().map(shown).collect::<Vec<_>>(), [2, 3]);
+        mailbox.ended().cancel();
+        assert!(two.next().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn what_is_kept_is_bounded_and_the_first_and_the_last_stay() {
+        let (mailbox, _messages) = Mailbox::new(8);
+        let reader = mailbox.begin(&request(1));
+        for n in 0..1000 {
+            mailbox.put(progress(1, &n.to_string()));
+        }
+        mailbox.put(answer(1, "done"));
+        let events: Vec<_> = reader.messages().collect().await;
+        assert_eq!(events.len(), MAX_EVENTS);
+        let told: Vec<_> = events.iter().map(shown).collect();
+        assert_eq!((&told[..2], &told[MAX_EVENTS - 1]), (&[json!("retry"), json!("0")][..], &json!("done")));
+
+        for id in 2..100 {
+            drop(mailbox.begin(&request(id)));
+            mailbox.put(answer(id, "done"));
+        }
+        let state = mailbox.lock();
+        assert_eq!((state.streams.len(), state.answered.len()), (MAX_ANSWERED + 1, MAX_ANSWERED));
+        assert!(state.of_request.is_empty() && state.of_progress.is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_request_that_is_cancelled_ends_its_stream() {
+        let (mailbox, mut messages) = Mailbox::new(8);
+        let reader = mailbox.begin(&request(1));
+        let cancelled =
+            json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
+        assert!(mailbox.send(serde_json::from_value(cancelled).unwrap()).await);
+        assert!(messages.recv().await.is_some());
+        mailbox.put(answer(1, "late"));
+        let events: Vec<_> = reader.messages().collect().await;
+        assert_eq!(events.iter().map(shown).collect::<Vec<_>>(), ["retry"]);
     }
 }

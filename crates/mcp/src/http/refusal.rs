@@ -46,7 +46,7 @@ pub(super) async fn as_json_rpc(response: Response, id: Value) -> Response {
 fn code(status: StatusCode) -> i32 {
     match status {
         StatusCode::NOT_FOUND => SESSION_NOT_FOUND,
-        StatusCode::PAYLOAD_TOO_LARGE => Refusal::INVALID_REQUEST,
+        StatusCode::PAYLOAD_TOO_LARGE => Refusal::PARSE,
         _ => REFUSED,
     }
 }

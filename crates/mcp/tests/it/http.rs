@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use fanfold::CancellationToken;
 use fanfold_agents::Scripted;
-use fanfold_mcp::{HttpOptions, Server, http_url};
+use fanfold_mcp::{Agents, HttpOptions, Sampling, Server, ServerOptions, http_url};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -23,7 +23,11 @@ struct Site {
 
 impl Site {
     async fn open(options: HttpOptions) -> Self {
-        let (server, agents) = server(|_, _| {});
+        Self::open_with(options, |_, _| {}).await
+    }
+
+    async fn open_with(options: HttpOptions, choose: impl FnOnce(&Sampling, &mut ServerOptions)) -> Self {
+        let (server, agents) = server(choose);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let stop = CancellationToken::new();
@@ -330,7 +334,7 @@ async fn whatever_is_refused_is_refused_in_json_rpc() {
         ("POST", vec![known], "[]", 400, -32700, json!(null)),
         ("POST", vec![known], r#"{"jsonrpc":"2.0","id":5}"#, 400, -32600, json!(5)),
         ("POST", vec![known], &deep, 400, -32602, json!(5)),
-        ("POST", vec![known], &long, 413, -32600, json!(null)),
+        ("POST", vec![known], &long, 413, -32700, json!(null)),
     ] {
         let (given, answer) = site.message(method, &headers, body).await;
         let told = (given, &answer["error"]["code"], &answer["id"]);
@@ -446,4 +450,46 @@ async fn the_parts_of_an_answer_do_not_wait_for_each_other() {
         stream.write_all(head.as_bytes()).await.unwrap();
     }
     assert!(fastest < Duration::from_millis(30), "{fastest:?}");
+}
+
+#[tokio::test]
+async fn questions_that_were_lost_with_a_connection_are_put_again() {
+    let options = HttpOptions::default();
+    let site =
+        Site::open_with(options, |sampling, options| options.agents = Agents::Client(sampling.clone())).await;
+    let hello = initialize().replace("\"capabilities\":{}", "\"capabilities\":{\"sampling\":{}}");
+    let (_, answer) = site.ask(&[], &hello, "serverInfo").await;
+    let session =
+        answer.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).unwrap().trim().to_owned();
+    let headers = [("Mcp-Session-Id", session.as_str())];
+    let body = call("workflow", "return await agent('who are you?')", false);
+    let (_, lost) = site.ask(&headers, &body, "sampling/createMessage").await;
+    assert!(lost.contains("who are you?"), "{lost}");
+    // The server hears of a dropped connection a moment later.
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let mut again = site.send("POST", &headers, &body.replace("\"id\":2", "\"id\":3")).await;
+    let (mut seen, mut buffer) = (String::new(), [0; 4096]);
+    let mut answered = false;
+    let value = loop {
+        let read = again.read(&mut buffer).await.unwrap();
+        seen += &String::from_utf8_lossy(&buffer[..read]);
+        let whole = seen[..seen.rfind("\n\n").unwrap_or_default()].to_owned();
+        let told = messages(&whole);
+        if let Some(asked) = told.iter().find(|message| message["method"] == "sampling/createMessage")
+            && !answered
+        {
+            let said =
+                json!({"model": "m", "role": "assistant", "content": {"type": "text", "text": "a model"}});
+            let reply = json!({"jsonrpc": "2.0", "id": asked["id"], "result": said}).to_string();
+            let (status, _) = site.ask(&headers, &reply, "\r\n\r\n").await;
+            assert_eq!(status, 202);
+            answered = true;
+        }
+        if let Some(answer) =
+            told.iter().find(|message| message["id"] == 3 && message.get("method").is_none())
+        {
+            break answer["result"]["structuredContent"].clone();
+        }
+    };
+    assert_eq!((&value["result"], answered), (&json!("a model"), true), "{value}");
 }

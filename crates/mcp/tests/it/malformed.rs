@@ -52,6 +52,9 @@ async fn every_line_has_an_answer_whatever_is_wrong_with_it() {
         (tools_call("{}"), params.clone()),
         (tools_call("[]"), params.clone()),
         (r#"{"jsonrpc":"2.0","id":5,"method":"tools/call"}"#.to_owned(), params.clone()),
+        (tools_call("null"), params.clone()),
+        (tools_call(r#"{"name":"workflow","arguments":null}"#), json!(null)),
+        (tools_call(r#"{"name":"no_such_tool"}"#), params.clone()),
         (
             r#"{"jsonrpc":"2.0","id":5,"method":"logging/setLevel","params":{"level":9}}"#.to_owned(),
             params.clone(),
