@@ -66,7 +66,8 @@ pub(crate) fn spawn(plan: Plan) -> Run {
 
     let activity = Arc::new(RunActivity::new(!plan.observers.is_empty()));
     let (dispatcher, telling) = Dispatcher::start(plan.observers, meta.clone());
-    let books = Books::open(plan.id.clone(), plan.parent, meta, plan.limits.clone(), activity.clone());
+    let mut books = Books::open(plan.id.clone(), plan.parent, meta, plan.limits.clone(), activity.clone());
+    plan.script.ignored().for_each(|ignored| books.warn(&ignored));
     let start = (plan.start_time_ms, plan.seed);
     let (sender, called) = mpsc::unbounded_channel();
     let who = (plan.provider.clone(), plan.agent_types);

@@ -71,6 +71,8 @@ pub struct Script {
     /// How the metadata was given.
     pub dialect: Dialect,
     source: Source,
+    /// Fields of the header that are ignored, as warnings.
+    ignored: Vec<WorkflowError>,
     /// `meta.args`.
     args: Option<Arc<Schema>>,
 }
@@ -85,8 +87,9 @@ impl Script {
     /// Reads a script whose metadata stands beside it, in its header, or in both.
     ///
     /// # Errors
-    /// `META_INVALID` when there is no metadata, it is not what [`Meta`] asks for, its `args` are no schema that can be
-    /// enforced, the header is not a plain literal, or header and `meta` differ. `SCRIPT_PARSE` when the text is Markdown. Any other text is taken:
+    /// `META_INVALID` when there is no metadata, it is not what [`Meta`] asks for (a header may have fields that are
+    /// not known), its `args` are no schema that can be enforced, the header is not a plain literal, or header and
+    /// `meta` differ. `SCRIPT_PARSE` when the text is Markdown. Any other text is taken:
     /// whether it is JavaScript is for the sandbox to find out.
     pub fn read(text: &str, meta: Option<Meta>) -> Result<Self, WorkflowError> {
         let source = Source::new(text);
@@ -113,7 +116,16 @@ impl Script {
             Err(error) => return Err(header.map_or(error.clone(), |header| header.place(&source, error))),
         };
         let body = blanked(text, header::opening(text), header.as_ref().map(Header::span));
-        Ok(Self { meta, body, dialect, source, args })
+        let ignored = header.map(|header| header.ignored).unwrap_or_default();
+        Ok(Self { meta, body, dialect, source, ignored, args })
+    }
+
+    /// Warnings of fields of the header that are ignored, for people, each with its line.
+    pub(crate) fn ignored(&self) -> impl Iterator<Item = String> {
+        self.ignored.iter().map(|warning| match warning.line {
+            Some(line) => format!("{} (line {line})", warning.message),
+            None => warning.message.clone(),
+        })
     }
 
     /// Checks args, as JSON text, against what the metadata says of them. Without args the script has none to read, so
@@ -153,7 +165,7 @@ impl Script {
         names::globals(self.dialect).collect()
     }
 
-    /// What a run would ignore or refuse, as far as the text tells it: options that `agent()` does not have or whose
+    /// What a run would ignore or refuse, as far as the text tells it: fields of the header that mean nothing, options that `agent()` does not have or whose
     /// values it does not take, globals that scripts lack, names that nothing has, and, if `agent_types` is given, kinds of agents that it
     /// does not define. In the order of the text, each with line and column, and with the code that the run would
     /// fail with if it has one.
@@ -161,7 +173,9 @@ impl Script {
     /// A guess that errs on the side of silence: it sees what is written in a call or in a constant, and not what a
     /// variable holds.
     pub fn warnings(&self, agent_types: Option<&dyn AgentTypes>) -> Vec<WorkflowError> {
-        lint::find(&self.source, &self.body, self.dialect, agent_types)
+        let mut warnings = self.ignored.clone();
+        warnings.extend(lint::find(&self.source, &self.body, self.dialect, agent_types));
+        warnings
     }
 
     /// The error a script threw, from the text QuickJS makes of it: `name: message`, then its stack.
