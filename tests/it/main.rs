@@ -15,3 +15,4 @@ mod pool;
 mod queued;
 mod support;
 mod tool;
+mod values;

@@ -10,7 +10,7 @@
 //! - `literal`: JavaScript literals as JSON, without running anything
 //! - `source`: lines and columns of the author's text
 //! - `stack`: thrown errors, with the author's lines and columns
-//! - `calls`: which hooks a script calls
+//! - `calls`: which hooks a script calls; `returns`: where it returns a value
 //! - `names`: what a script may call, and what a name that it lacks was meant to be
 //! - `hint`: syntax errors in better words; `typescript` recognises TypeScript for it
 //! - `lint`: what a run would ignore or refuse, as far as the text tells
@@ -25,6 +25,7 @@ mod lex;
 mod lint;
 mod literal;
 mod names;
+mod returns;
 mod source;
 mod stack;
 mod string;
@@ -184,6 +185,11 @@ impl Script {
     /// that stay count columns in characters. The error's place is that of the first frame that stays.
     pub fn thrown(&self, text: &str) -> WorkflowError {
         Thrown::by(self).read(text)
+    }
+
+    /// The line on which the script returns a value that has something at this path, if the text tells.
+    pub(crate) fn line_of_return(&self, path: &str) -> Option<u32> {
+        returns::find(&self.body, path).map(|offset| self.source.line_of(offset))
     }
 
     /// `SCRIPT_PARSE` from a syntax error of QuickJS: in better words, with a column, and with a hint where the
