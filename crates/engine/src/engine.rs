@@ -49,6 +49,8 @@ struct Shared {
     clock: Clock,
     workflows: Option<Arc<dyn Workflows>>,
     default_provider: String,
+    /// Why a file of the cache directory was not used.
+    cache_warning: Option<String>,
     shutdown: DropGuard,
 }
 
@@ -61,6 +63,12 @@ impl Engine {
     /// The limits that runs have.
     pub fn limits(&self) -> &Limits {
         &self.shared.limits
+    }
+
+    /// Why the compiled sandbox in the cache directory was not used, if one was there: it is damaged, belongs to
+    /// another user, or other users can write to it. The engine has compiled the sandbox itself then.
+    pub fn cache_warning(&self) -> Option<&str> {
+        self.shared.cache_warning.as_deref()
     }
 
     /// Checks and compiles a script, and starts it.
@@ -234,8 +242,9 @@ impl EngineBuilder {
     }
 
     /// Where the compiled sandbox is kept between processes, which makes every start but the first one fast.
-    /// Must be writable by trusted users alone: what is in there is machine code. What cannot be written there is
-    /// compiled at every start. Files of earlier versions, 5 MiB each, stay until somebody removes them. Also for an
+    /// Must be writable by trusted users alone: what is in there is machine code. A file that is damaged, belongs to
+    /// another user, or can be written by others is made anew ([`Engine::cache_warning`]). What cannot be written there
+    /// is compiled at every start. Files of earlier versions, 5 MiB each, stay until somebody removes them. Also for an
     /// engine of the host's own ([`Self::wasmtime`]). Default: nowhere.
     pub fn cache_directory(mut self, path: impl Into<PathBuf>) -> Self {
         self.cache_directory = Some(path.into());
@@ -303,9 +312,9 @@ impl EngineBuilder {
         };
         let component = match &self.cache_directory {
             Some(folder) => kept::component(&engine, COMPONENT, folder),
-            None => Component::new(&engine, COMPONENT),
+            None => Component::new(&engine, COMPONENT).map(|component| (component, None)),
         };
-        let component = component.map_err(refused)?;
+        let (component, cache_warning) = component.map_err(refused)?;
         let shared = Shared {
             sandboxes: Sandboxes::new(&engine, &component, pool).map_err(refused)?,
             programs: Arc::default(),
@@ -315,6 +324,7 @@ impl EngineBuilder {
             agent_types: self.agent_types,
             workflows: self.workflows,
             clock: self.clock.unwrap_or_else(|| Arc::new(system_clock)),
+            cache_warning,
             default_provider: self.default_provider.unwrap_or_else(|| DEFAULT_PROVIDER.to_owned()),
             shutdown: CancellationToken::new().drop_guard(),
         };

@@ -1,6 +1,7 @@
 //! Tests of the `fanfold` command.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should not")]
 
+mod cache;
 mod check;
 mod command_agents;
 mod conformance;
