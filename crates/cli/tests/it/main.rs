@@ -9,6 +9,7 @@ mod errors;
 mod fanfold;
 mod mcp;
 mod named;
+mod output;
 mod plan;
 mod providers;
 mod run;
