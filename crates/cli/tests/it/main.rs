@@ -6,6 +6,7 @@ mod check;
 mod command_agents;
 mod conformance;
 mod errors;
+mod examples;
 mod fanfold;
 mod mcp;
 mod named;
