@@ -72,6 +72,14 @@ impl ApiKey {
         }
         hidden
     }
+
+    /// The beginning of a text that goes on, without the key, and its end that is or may become a part of it.
+    pub(super) fn hide_so_far(&self, text: &str) -> (String, String) {
+        let mut shown = text.replace(&*self.0, "[key]");
+        let begun = (1..self.0.len()).rev().find(|length| shown.ends_with(&self.0[..*length]));
+        let held = shown.split_off(shown.len() - begun.unwrap_or_default());
+        (shown, held)
+    }
 }
 
 impl ApiKey {

@@ -96,10 +96,9 @@ impl Run {
             EventKind::AgentEnd { agent } if agent.outcome != AgentOutcome::Completed => Some(&agent.agent),
             _ => None,
         });
-        let failure = |agent: &Arc<Agent>| AgentFailure {
-            seq: agent.seq,
-            label: agent.label.clone(),
-            reason: format!("the model refused {}\nand would say no more", agent.label),
+        let failure = |agent: &Arc<Agent>| {
+            let reason = format!("the model refused {}\nand would say no more", agent.label);
+            AgentFailure::new(agent.seq, &agent.label, reason)
         };
         result.failures = ends.map(failure).collect();
         result.agents_started = self.agents.len().try_into().unwrap();
