@@ -87,11 +87,15 @@ impl Question {
         Err(Unsatisfied::Wrong { attempts: self.attempts, wrong: last }.into())
     }
 
-    /// Whether a text holds the value that is wanted; `None` where none is.
+    /// Whether a text is a whole answer: it holds the value that is wanted, or is one where none is. `None` if that
+    /// cannot be told.
     pub(crate) async fn is_answered_by(&self, text: String) -> Option<bool> {
-        let schema = self.schema.clone()?;
-        let reading = tokio::task::spawn_blocking(move || answer::read(&text, Some(&schema)).is_ok());
-        Some(reading.await.unwrap_or_default())
+        let schema = self.schema.clone();
+        let reading = tokio::task::spawn_blocking(move || match schema {
+            Some(schema) => Some(answer::read(&text, Some(&schema)).is_ok()),
+            None => answer::is_value(&text).then_some(true),
+        });
+        reading.await.unwrap_or_default()
     }
 }
 

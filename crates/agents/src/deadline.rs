@@ -62,10 +62,6 @@ pub(crate) async fn silence(transcript: &Transcript, longest: Option<Duration>) 
     let mut pauses = Pauses::default();
     let (mut last, mut paused) = (transcript.last_heard(), Duration::ZERO);
     loop {
-        let now = transcript.last_heard();
-        if now != last {
-            (last, paused) = (now, Duration::ZERO);
-        }
         let Some(end) = last.checked_add(longest.saturating_add(paused)) else {
             return std::future::pending().await;
         };
@@ -73,7 +69,13 @@ pub(crate) async fn silence(transcript: &Transcript, longest: Option<Duration>) 
         if left.is_zero() {
             return;
         }
-        paused = paused.saturating_add(pauses.sleep(left.min(step(longest))).await);
+        let lost = pauses.sleep(left.min(step(longest))).await;
+        let heard = transcript.last_heard();
+        if heard != last {
+            (last, paused) = (heard, Duration::ZERO);
+        }
+        // What was heard in the step itself ends the time that could be lost in it.
+        paused = paused.saturating_add(lost.min(last.elapsed()));
     }
 }
 
@@ -171,6 +173,21 @@ mod tests {
         let rest = Instant::now();
         over.await;
         assert!(rest.elapsed() <= ms(1001), "{:?}", rest.elapsed());
+        silence.await;
+        assert!(rest.elapsed() <= ms(1001), "{:?}", rest.elapsed());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_heard_right_before_the_process_was_stopped_does_not_hide_that_it_was() {
+        let transcript = Transcript::default();
+        let mut silence = Box::pin(silence(&transcript, Some(ms(1000))));
+        assert!(poll!(&mut silence).is_pending());
+        advance(ms(100)).await;
+        transcript.heard();
+        assert!(poll!(&mut silence).is_pending());
+        advance(ms(2500)).await;
+        assert!(poll!(&mut silence).is_pending());
+        let rest = Instant::now();
         silence.await;
         assert!(rest.elapsed() <= ms(1001), "{:?}", rest.elapsed());
     }

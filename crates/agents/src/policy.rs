@@ -271,9 +271,9 @@ async fn how_far(Unfinished { text, missing }: Unfinished, question: &Question) 
         return format!("; {missing}");
     }
     match question.is_answered_by(text).await {
-        Some(true) => format!("; the answer was complete, but {missing}"),
+        Some(true) => format!("; the answer was complete but {missing}"),
         Some(false) => format!("; {missing}"),
-        None => format!("; the answer may be complete, but {missing}"),
+        None => format!("; the answer may be complete but {missing}"),
     }
 }
 

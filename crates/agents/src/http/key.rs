@@ -83,11 +83,19 @@ impl ApiKey {
 }
 
 impl ApiKey {
+    /// Whether answers must not show it: it cannot be a word.
+    pub(super) fn is_hidden_in_answers(&self) -> bool {
+        let digit = self.0.bytes().any(|byte| byte.is_ascii_digit());
+        self.0.len() >= if digit { MIN_PART } else { MIN_WORD }
+    }
+
     /// The same answer, without the key; unless the key may be a word.
     pub(super) fn hide_in_answer(&self, text: String) -> String {
-        let digit = self.0.bytes().any(|byte| byte.is_ascii_digit());
-        let hidden = self.0.len() >= if digit { MIN_PART } else { MIN_WORD };
-        if hidden && text.contains(&*self.0) { text.replace(&*self.0, "[key]") } else { text }
+        if self.is_hidden_in_answers() && text.contains(&*self.0) {
+            text.replace(&*self.0, "[key]")
+        } else {
+            text
+        }
     }
 }
 

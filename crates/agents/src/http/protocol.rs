@@ -144,10 +144,11 @@ impl Reply {
         &self.text
     }
 
-    /// How far an answer had come that was no longer waited for.
+    /// How far an answer had come that was no longer waited for: without a reason to stop it is not whole, whatever
+    /// it looks like.
     pub(super) fn unfinished(self) -> Unfinished {
         let missing = if self.text.is_empty() { "" } else { "the answer had not ended" };
-        Unfinished { text: self.text, missing }
+        Unfinished { text: String::new(), missing }
     }
 
     /// How long the longest text is that was read, in bytes.

@@ -61,7 +61,8 @@ impl<P: Protocol> Model<P> {
         let mut reply = Reply::default();
         let (client, config) = (&self.config.client, &self.config);
         let bounds = Bounds { answer_bytes: config.answer_bytes, deadline: attempt.deadline() };
-        let mut said = Said::new(&attempt.transcript, config.key.as_ref());
+        let mut said =
+            Said::new(&attempt.transcript, config.key.as_ref().filter(|key| key.is_hidden_in_answers()));
         let exchange = exchange::<P>(client, request, bounds, &mut said, &mut reply);
         let outcome = attempt.unless_stopped(exchange).await.and_then(|outcome| outcome);
         said.end();

@@ -13,8 +13,7 @@ async fn reason(prompt: &str, timeout: Option<u64>, stall: Option<u64>) -> (Fail
 
 #[tokio::test]
 async fn a_turn_that_is_not_ended_after_the_answer_is_told_with_the_answer() {
-    let said =
-        "; the answer may be complete, but the turn was not ended; it had said: The full answer is 42.";
+    let said = "; the answer may be complete but the turn was not ended; it had said: The full answer is 42.";
     assert_eq!(
         reason("endless", None, Some(1000)).await,
         (FailureKind::Stall, format!("stall: nothing came for 1000 ms{said}"))

@@ -16,15 +16,27 @@ fn within(ms: u64) -> AgentRequest {
 #[tokio::test]
 async fn an_answer_after_which_the_program_does_not_exit_is_in_the_reason() {
     let agents = sh(r#"cat > /dev/null; echo '{"a":1}'; exec sleep 60"#);
-    let expected = "timeout: no answer within 1000 ms; the answer may be complete, but the process did not exit; it \
+    let expected = "timeout: no answer within 1000 ms; the answer was complete but the process did not exit; it \
                     had said: {\"a\":1}";
     assert_eq!(run(&agents, within(1000)).await, failed(expected));
 }
 
 #[tokio::test]
+async fn a_text_after_which_the_program_does_not_exit_may_be_an_answer() {
+    for said in ["It is 42.", r#"{"a":"#, r#"{"a":1} and"#, "7"] {
+        let agents = sh(r#"printf %s "$SAID"; exec sleep 60"#).env("SAID", said);
+        let expected = format!(
+            "timeout: no answer within 1000 ms; the answer may be complete but the process did not exit; it had said: \
+             {said}"
+        );
+        assert_eq!(run(&agents, within(1000)).await, failed(&expected));
+    }
+}
+
+#[tokio::test]
 async fn whether_the_answer_was_complete_is_told_by_its_schema() {
     for (answer, told) in [
-        (r#"Here: {"a": 1}"#, "; the answer was complete, but the process did not exit"),
+        (r#"Here: {"a": 1}"#, "; the answer was complete but the process did not exit"),
         (r#"{"a":"#, "; the process did not exit"),
         (r#"{"b": 1}"#, "; the process did not exit"),
     ] {
