@@ -68,6 +68,11 @@ impl Run {
         self
     }
 
+    pub(crate) fn says(&mut self, seq: u32, text: &str) -> &mut Self {
+        let (kind, text) = (fanfold::ProgressKind::Text, text.into());
+        self.tell(EventKind::AgentProgress { agent: fanfold::AgentProgress { seq, kind, text } })
+    }
+
     pub(crate) fn warning(&mut self, message: &str) -> &mut Self {
         self.tell(EventKind::Warning { message: message.into() })
     }
