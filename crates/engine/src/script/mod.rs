@@ -45,7 +45,7 @@ use source::Source;
 pub(crate) use stack::Thrown;
 
 use crate::agent_types::AgentTypes;
-use crate::schema::Schema;
+use crate::schema::{Ignored, Schema};
 
 /// How a script's metadata is given, which decides what globals the script has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,7 +161,27 @@ impl Script {
     /// A guess that errs on the side of silence: it sees what is written in a call or in a constant, and not what a
     /// variable holds.
     pub fn warnings(&self, agent_types: Option<&dyn AgentTypes>) -> Vec<WorkflowError> {
-        lint::find(&self.source, &self.body, self.dialect, agent_types)
+        let mut found = self.ignored_of_args();
+        found.extend(lint::find(&self.source, &self.body, self.dialect, agent_types));
+        found.truncate(lint::MAX_WARNINGS);
+        found
+    }
+
+    /// What `meta.args` has that has no effect on which args are taken.
+    fn ignored_of_args(&self) -> Vec<WorkflowError> {
+        let header = header::read(&self.source).ok().flatten();
+        self.args
+            .iter()
+            .flat_map(|schema| schema.ignored())
+            .map(|Ignored { path, message }| {
+                let warning = WorkflowError::thrown(format!("{path} {message}")).on(path);
+                match &header {
+                    // It is a warning: a run does not fail with the code.
+                    Some(header) => WorkflowError { code: None, ..header.place(&self.source, warning) },
+                    None => warning,
+                }
+            })
+            .collect()
     }
 
     /// The error a script threw, from the text QuickJS makes of it: `name: message`, then its stack.
