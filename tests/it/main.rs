@@ -2,6 +2,7 @@
 
 mod agent_types;
 mod args;
+mod clock;
 mod component;
 mod conformance;
 mod corpus;

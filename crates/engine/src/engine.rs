@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -19,7 +20,7 @@ use crate::pool::Pool;
 use crate::pooling::{self, SandboxPool};
 use crate::programs::Programs;
 use crate::request::StartRequest;
-use crate::run::{self, Clock, Plan, Run};
+use crate::run::{self, Plan, Run};
 use crate::sandbox::{ASYNC_STACK_BYTES, Sandboxes, WASM_STACK_BYTES};
 use crate::script::Script;
 use crate::subagents::Subagents;
@@ -38,6 +39,9 @@ pub struct Engine {
     /// Held by the clones alone, not by runs.
     shared: Arc<Shared>,
 }
+
+/// Tells milliseconds since 1970.
+type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
 
 struct Shared {
     sandboxes: Sandboxes,
@@ -125,6 +129,8 @@ impl Engine {
         // If both have been cancelled meanwhile, it was the caller.
         let mut cancelled_by = Vec::from_iter(request.cancel.map(|token| (token, "cancelled by the caller")));
         cancelled_by.push((shared.shutdown.token().clone(), "the engine was shut down"));
+        // The clock is the host's; without a time a run is still a run.
+        let now_ms = catch_unwind(AssertUnwindSafe(|| (shared.clock)())).unwrap_or_default();
         Ok(run::spawn(Plan {
             id: Uuid::new_v4().to_string().into(),
             parent: request.parent.map(Arc::from),
@@ -133,13 +139,13 @@ impl Engine {
             nursery: Arc::new(guests),
             args,
             seed,
-            start_time_ms: request.start_time_ms.unwrap_or_else(|| (shared.clock)()),
+            start_time_ms: request.start_time_ms.unwrap_or(now_ms),
             limits,
             provider,
             agent_types: shared.agent_types.clone(),
             observers: request.observers,
             slots: shared.slots.clone(),
-            clock: shared.clock.clone(),
+            now_ms,
             cancelled_by,
         }))
     }
@@ -272,7 +278,8 @@ impl EngineBuilder {
         self
     }
 
-    /// Where event times and the scripts' `Date` come from, in milliseconds since 1970. Default: the system.
+    /// Tells when a run begins, in milliseconds since 1970: event times and the script's `Date` begin there, and go on
+    /// with time that never goes back, whatever becomes of this clock. Default: the system's.
     pub fn clock(mut self, now_ms: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
         self.clock = Some(Arc::new(now_ms));
         self

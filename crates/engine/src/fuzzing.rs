@@ -92,7 +92,7 @@ pub fn start(
         provider: Arc::new(provider),
         agent_types: None,
         observers: vec![Box::new(observer)],
-        clock: Arc::new(|| 0),
+        now_ms: 0,
         cancelled_by: vec![(cancel.clone(), "cancelled by the caller")],
         guest: Box::new(move |_, link| guest(messages, ending, link, cancel)),
         nursery: Arc::new(Inner),

@@ -32,7 +32,7 @@ pub(crate) fn failures_text(failures: &[AgentFailure], more: u32) -> String {
 
 fn lines(failures: &[AgentFailure], more: u32) -> String {
     let mut text = String::new();
-    for AgentFailure { seq, label, reason } in failures.iter().take(LISTED_FAILURES) {
+    for AgentFailure { seq, label, reason, .. } in failures.iter().take(LISTED_FAILURES) {
         let reason = line(reason, REASON_CHARS);
         text.push_str(&format!("\n- agent {seq} {label:?}: {reason}"));
     }
@@ -181,7 +181,7 @@ mod tests {
         let mut failures: Vec<AgentFailure> = Vec::new();
         assert_eq!(failures_text(&failures, 0), "");
         for seq in 1..=25 {
-            failures.push(AgentFailure { seq, label: "a\nb".into(), reason: "é\nmore".repeat(1000) });
+            failures.push(AgentFailure::new(seq, "a\nb", "é\nmore".repeat(1000)));
         }
         let text = failures_text(&failures[..20], 5);
         assert_eq!(text, failures_text(&failures, 0));

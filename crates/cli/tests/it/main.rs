@@ -15,5 +15,7 @@ mod plan;
 mod providers;
 mod run;
 mod schemas;
+#[cfg(unix)]
+mod stopped;
 mod view;
 mod worktrees;
