@@ -464,6 +464,11 @@ export interface Meta {
      * The phases the author plans. A run may enter others, and may skip these.
      */
     phases?: Phase[];
+    /**
+     * What the script takes as its `args`: a JSON Schema with an object at its root. The engine checks it, and a run's
+     * args against it before the run starts.
+     */
+    args?: Record<string, unknown>;
 }
 
 /**

@@ -1,6 +1,8 @@
 //! Tests of Fanfold as a library.
 
 mod agent_types;
+mod args;
+mod clock;
 mod component;
 mod conformance;
 mod corpus;
@@ -14,3 +16,4 @@ mod pool;
 mod queued;
 mod support;
 mod tool;
+mod values;

@@ -37,7 +37,7 @@ use self::git::Git;
 pub use self::git::GitError;
 pub(crate) use self::place::{NotMade, Place};
 use self::repository::Location;
-use crate::patience::Patience;
+use crate::policy::Attempt;
 
 /// Makes git worktrees for children, each with a branch of its own.
 ///
@@ -172,14 +172,14 @@ impl Worktrees {
         &self.shared.base
     }
 
-    /// Makes a worktree for a child, unless patience ends first; then git has `grace` to end.
+    /// Makes a worktree for an agent, unless its attempt is stopped first; then git has `grace` to end.
     pub(crate) async fn make(
         &self,
         request: &AgentRequest,
-        patience: &Patience,
+        attempt: &Attempt,
         grace: Duration,
     ) -> Result<Place, NotMade> {
-        Place::make(self, request, patience, grace).await
+        Place::make(self, request, attempt, grace).await
     }
 }
 

@@ -29,6 +29,11 @@ pub struct Meta {
     /// The phases the author plans. A run may enter others, and may skip these.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phases: Option<Vec<Phase>>,
+    /// What the script takes as its `args`: a JSON Schema with an object at its root. The engine checks it, and a run's
+    /// args against it before the run starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", tsify(optional, type = "Record<string, unknown>"))]
+    pub args: Option<Map<String, Value>>,
 }
 
 /// A phase the author plans.
@@ -54,7 +59,13 @@ pub struct Phase {
 impl Meta {
     /// Metadata with a name and a description alone.
     pub fn new(name: impl Into<String>, description: impl Into<String>) -> Self {
-        Self { name: name.into(), description: description.into(), when_to_use: None, phases: None }
+        Self {
+            name: name.into(),
+            description: description.into(),
+            when_to_use: None,
+            phases: None,
+            args: None,
+        }
     }
 
     /// Reads metadata from untyped JSON.
@@ -70,10 +81,41 @@ impl Meta {
     /// assert!(error.message.contains("meta.description") && error.message.contains("meta.extra"));
     /// ```
     pub fn from_value(value: &Value) -> Result<Self, WorkflowError> {
+        let (meta, mut faults) = Self::read(value);
+        faults.found.append(&mut faults.unknown);
+        meta.filter(|_| faults.found.is_empty()).ok_or_else(|| faults.into_error())
+    }
+
+    /// Reads metadata from the header of a script: fields that are not known are ignored. Gives a warning for each of
+    /// them, with its path.
+    ///
+    /// # Errors
+    /// As [`Meta::from_value`], if there is any other violation.
+    ///
+    /// ```
+    /// use fanfold_types::Meta;
+    /// let value = serde_json::json!({"name": "n", "description": "d", "version": "1.2"});
+    /// let (meta, ignored) = Meta::from_header(&value).unwrap();
+    /// assert_eq!((meta, ignored[0].path.as_deref()), (Meta::new("n", "d"), Some("meta.version")));
+    /// ```
+    pub fn from_header(value: &Value) -> Result<(Self, Vec<WorkflowError>), WorkflowError> {
+        let (meta, mut faults) = Self::read(value);
+        let Some(meta) = meta.filter(|_| faults.found.is_empty()) else {
+            // An unknown field may be the misspelled one that is missing.
+            faults.found.append(&mut faults.unknown);
+            return Err(faults.into_error());
+        };
+        let warning =
+            |(path, fault)| WorkflowError::thrown(format!("{path} {fault}, and is ignored")).on(path);
+        Ok((meta, faults.unknown.into_iter().map(warning).collect()))
+    }
+
+    /// What can be read of metadata, and what is wrong with it.
+    fn read(value: &Value) -> (Option<Self>, Faults) {
         let mut faults = Faults::default();
         let Some(fields) = value.as_object() else {
             faults.add("meta", format!("must be an object, got {}", kind(value)));
-            return Err(faults.into_error());
+            return (None, faults);
         };
         let name = faults.required(fields, "meta", "name");
         let description = faults.required(fields, "meta", "description");
@@ -87,13 +129,15 @@ impl Meta {
                 Vec::new()
             }
         });
-        faults.unknown(fields, "meta", &["name", "description", "whenToUse", "phases"]);
-        match (name, description) {
-            (Some(name), Some(description)) if faults.0.is_empty() => {
-                Ok(Self { name, description, when_to_use, phases })
+        let args = fields.get("args").and_then(|args| {
+            if !args.is_object() {
+                faults.add("meta.args", format!("must be a JSON Schema object, got {}", kind(args)));
             }
-            _ => Err(faults.into_error()),
-        }
+            args.as_object().cloned()
+        });
+        faults.unknown(fields, "meta", &["name", "description", "whenToUse", "phases", "args"]);
+        let meta = name.zip(description);
+        (meta.map(|(name, description)| Self { name, description, when_to_use, phases, args }), faults)
     }
 
     /// Checks metadata that was built in Rust.
@@ -111,17 +155,21 @@ impl Meta {
                 faults.add(&path, "must not be empty");
             }
         }
-        if faults.0.is_empty() { Ok(()) } else { Err(faults.into_error()) }
+        if faults.found.is_empty() { Ok(()) } else { Err(faults.into_error()) }
     }
 }
 
 /// The violations found so far, as (path, what is wrong).
 #[derive(Default)]
-struct Faults(Vec<(String, String)>);
+struct Faults {
+    found: Vec<(String, String)>,
+    /// Fields that are not known.
+    unknown: Vec<(String, String)>,
+}
 
 impl Faults {
     fn add(&mut self, path: &str, fault: impl Into<String>) {
-        self.0.push((path.to_string(), fault.into()));
+        self.found.push((path.to_string(), fault.into()));
     }
 
     fn required(&mut self, fields: &Map<String, Value>, at: &str, name: &str) -> Option<String> {
@@ -147,7 +195,8 @@ impl Faults {
 
     fn unknown(&mut self, fields: &Map<String, Value>, at: &str, known: &[&str]) {
         for name in fields.keys().filter(|name| !known.contains(&name.as_str())) {
-            self.add(&format!("{at}.{name}"), format!("is not a known field (known: {})", known.join(", ")));
+            let fault = format!("is not a known field (known: {})", known.join(", "));
+            self.unknown.push((format!("{at}.{name}"), fault));
         }
     }
 
@@ -166,8 +215,8 @@ impl Faults {
     }
 
     fn into_error(self) -> WorkflowError {
-        let first = self.0.first().map(|(path, _)| path.clone()).unwrap_or_default();
-        let all: Vec<String> = self.0.iter().map(|(path, fault)| format!("{path} {fault}")).collect();
+        let first = self.found.first().map(|(path, _)| path.clone()).unwrap_or_default();
+        let all: Vec<String> = self.found.iter().map(|(path, fault)| format!("{path} {fault}")).collect();
         ErrorCode::MetaInvalid.error(all.join("; ")).on(first)
     }
 }
@@ -194,6 +243,7 @@ mod tests {
         let value = json!({
             "name": "review", "description": "d", "whenToUse": "often",
             "phases": [{"title": "A", "detail": "x", "provider": "p", "model": "m"}, {"title": "B"}],
+            "args": {"type": "object", "properties": {"files": {"type": "array"}}},
         });
         let meta = Meta::from_value(&value).unwrap();
         assert_eq!(serde_json::to_value(&meta).unwrap(), value);
@@ -203,7 +253,7 @@ mod tests {
     #[test]
     fn every_violation_is_reported_at_once_with_its_path() {
         let value = json!({
-            "description": 3, "whenToUse": [], "more": 1,
+            "description": 3, "whenToUse": [], "more": 1, "args": true,
             "phases": ["a", {"detail": 1, "provider": {}, "model": null, "colour": "red"}, {"title": ""}],
         });
         let error = Meta::from_value(&value).unwrap_err();
@@ -213,8 +263,9 @@ mod tests {
         assert_eq!(
             faults,
             [
+                "meta.args must be a JSON Schema object, got a boolean",
                 "meta.description must be a string, got a number",
-                "meta.more is not a known field (known: name, description, whenToUse, phases)",
+                "meta.more is not a known field (known: name, description, whenToUse, phases, args)",
                 "meta.name is missing",
                 "meta.phases[0] must be an object, got a string",
                 "meta.phases[1].colour is not a known field (known: title, detail, provider, model)",
@@ -226,6 +277,29 @@ mod tests {
                 "meta.whenToUse must be a string, got an array",
             ]
         );
+    }
+
+    #[test]
+    fn a_header_may_have_fields_that_are_not_known() {
+        let value = json!({
+            "name": "n", "description": "d", "version": 1, "phases": [{"title": "A", "colour": "red"}, {"title": "B"}],
+        });
+        let (meta, ignored) = Meta::from_header(&value).unwrap();
+        assert_eq!(meta.phases.map(|phases| phases.len()), Some(2));
+        let mut paths: Vec<_> = ignored.iter().filter_map(|warning| warning.path.as_deref()).collect();
+        paths.sort_unstable();
+        assert_eq!(paths, ["meta.phases[0].colour", "meta.version"]);
+        assert!(ignored.iter().all(|warning| warning.code.is_none() && warning.message.contains("ignored")));
+
+        // What is missing may be there under another name.
+        let error = Meta::from_header(&json!({"name": "n", "desciption": "d"})).unwrap_err();
+        assert_eq!(error.path.as_deref(), Some("meta.description"));
+        assert!(error.message.contains("meta.desciption is not a known field"), "{}", error.message);
+        for wrong in
+            [json!({"name": 1, "description": "d"}), json!({"name": "n", "description": "d", "phases": 1})]
+        {
+            assert!(Meta::from_header(&wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

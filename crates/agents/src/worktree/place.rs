@@ -17,7 +17,7 @@ use super::look::{Changes, changes, report};
 use super::record::{Branches, Record, Stage};
 use super::repository::Repository;
 use super::{Shared, WorktreeError, Worktrees};
-use crate::patience::{Patience, Stop};
+use crate::policy::Attempt;
 
 /// The longest look at a worktree: an answer waits for it.
 const LONGEST_LOOK: Duration = Duration::from_secs(120);
@@ -35,8 +35,8 @@ pub(crate) struct Place {
 
 /// Why there is no worktree for an agent.
 pub(crate) enum NotMade {
-    /// The agent must not go on.
-    Stopped(Stop),
+    /// The attempt was stopped.
+    Stopped,
     /// It cannot be made.
     Failed(WorktreeError),
 }
@@ -72,20 +72,20 @@ impl Turn<'_> {
 }
 
 impl Place {
-    /// Makes one, unless patience ends first. Git is then told to end, with all that it started, and has `grace` to do
+    /// Makes one, unless the attempt is stopped first. Git is then told to end, with all that it started, and has `grace` to do
     /// so; what there is by then is removed.
     pub(super) async fn make(
         worktrees: &Worktrees,
         request: &AgentRequest,
-        patience: &Patience,
+        attempt: &Attempt,
         grace: Duration,
     ) -> Result<Self, NotMade> {
         let shared = worktrees.shared.clone();
-        let turn = patience.with(async { Ok::<_, NotMade>(Turn::take(&shared).await?) }).await?;
+        let turn = unless_stopped(attempt, Turn::take(&shared)).await??;
         let repository = shared.location.repository(turn.host.folder().clone(), Some(turn.host.lock()));
         let mut place = Self::add(shared.clone(), repository, request, turn.host.clone()).await?;
         drop(turn);
-        match place.fill(worktrees.filters, patience, grace).await {
+        match place.fill(worktrees.filters, attempt, grace).await {
             Ok(()) => Ok(place),
             Err(why) => {
                 // What is not removed now is found later.
@@ -128,7 +128,7 @@ impl Place {
     }
 
     /// Fills a worktree, and notes with what.
-    async fn fill(&mut self, filters: bool, patience: &Patience, grace: Duration) -> Result<(), NotMade> {
+    async fn fill(&mut self, filters: bool, attempt: &Attempt, grace: Duration) -> Result<(), NotMade> {
         let shared = self.shared.clone();
         let admin = self.repository.admin(&self.record).await?;
         let admin = admin.ok_or_else(|| WorktreeError::Unclear("git does not know it".to_owned()))?;
@@ -148,14 +148,16 @@ impl Place {
             let git = git.with(settings.map_err(|filter| WorktreeError::FilterChanged { filter })?);
             let as_before = shared.config.fetches_like(&Config::of(&self.repository.git).await?);
             let git = if as_before { git.fetching() } else { git };
-            git.fill(&fill, patience.over(), grace).await??;
+            let filled = git.fill(&fill, attempt.stopped(), grace).await?;
+            filled.map_err(|()| NotMade::Stopped)?;
             if shared.config.has_filters() {
-                patience.with(next_second()).await?;
+                unless_stopped(attempt, next_second()).await?;
             }
         } else {
             let view = self.repository.view(&self.record).await?;
             let git = view.git().clone().variable("GIT_INDEX_FILE", &index).holding(git.lock());
-            git.fill(&fill, patience.over(), grace).await??;
+            let filled = git.fill(&fill, attempt.stopped(), grace).await?;
+            filled.map_err(|()| NotMade::Stopped)?;
         }
         let (folder, record, prefix) =
             (self.repository.folder.clone(), self.record.clone(), shared.prefix.clone());
@@ -250,13 +252,17 @@ impl Place {
     }
 }
 
+/// What the work gives, unless the attempt is stopped first.
+async fn unless_stopped<T>(attempt: &Attempt, work: impl Future<Output = T>) -> Result<T, NotMade> {
+    attempt.unless_stopped(work).await.map_err(|_| NotMade::Stopped)
+}
+
 /// Waits until what is written has another time, in whole seconds, than what was written before. Git tells files by that,
 /// and into those that a filter has made it cannot look without running the filter.
-async fn next_second() -> Result<(), NotMade> {
+async fn next_second() {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let rest = Duration::from_secs(1) - Duration::from_nanos(now.subsec_nanos().into());
     tokio::time::sleep(rest + CLOCK_TICK).await;
-    Ok(())
 }
 
 /// Whether a path that git found is this one.
@@ -278,11 +284,5 @@ impl From<WorktreeError> for NotMade {
 impl From<GitError> for NotMade {
     fn from(error: GitError) -> Self {
         Self::Failed(error.into())
-    }
-}
-
-impl From<Stop> for NotMade {
-    fn from(stop: Stop) -> Self {
-        Self::Stopped(stop)
     }
 }

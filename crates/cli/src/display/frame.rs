@@ -67,6 +67,9 @@ pub(crate) fn phase_mark(phase: &Phase) -> Mark {
     }
 }
 
+/// The shortest silence of an agent that is told, in milliseconds.
+const SILENCE: u64 = 10_000;
+
 /// A row with the title of a phase, cut before its facts are.
 pub(crate) fn phase_row(phase: &Phase, columns: usize, now: u64, palette: &Palette) -> String {
     let row = Row::new(columns).mark(palette.mark(phase_mark(phase), now));
@@ -114,13 +117,24 @@ impl Canvas<'_> {
             Some((outcome, at)) => (outcome.into(), at),
         };
         let elapsed = text::span(until.saturating_sub(agent.began));
+        let silence = until.saturating_sub(agent.heard);
+        let silence = if agent.end.is_none() && silence >= SILENCE {
+            format!("  silent for {}", text::span(silence))
+        } else {
+            String::new()
+        };
         let indent = if agent.phase.is_some() { "  " } else { "" };
         Row::new(self.columns)
             .put(Style::new(), indent)
             .mark(self.palette.mark(mark, self.now))
             .put(self.palette.faint, &format!("{elapsed:>5}"))
             .put(Style::new(), "  ")
-            .put(if agent.end.is_some() { self.palette.faint } else { Style::new() }, &agent.label)
+            .put_before(
+                if agent.end.is_some() { self.palette.faint } else { Style::new() },
+                &agent.label,
+                silence.len().min(self.columns / 2),
+            )
+            .put(self.palette.faint, &silence)
             .finish()
     }
 
@@ -189,6 +203,14 @@ mod tests {
     #[test]
     fn phases_with_agents_in_every_state() {
         assert_snapshot!(shown(&busy(), 80, 20, 62_500));
+    }
+
+    #[test]
+    fn an_agent_is_silent_since_it_was_last_heard() {
+        let mut run = Run::of(planned("review", &[]));
+        run.agent(1, "check", "").at(20_000).says(1, "hm");
+        assert!(!shown(&run, 80, 5, 29_000).contains("silent"));
+        assert!(shown(&run, 80, 5, 31_000).contains("check  silent for 11"));
     }
 
     #[test]

@@ -68,6 +68,11 @@ impl Run {
         self
     }
 
+    pub(crate) fn says(&mut self, seq: u32, text: &str) -> &mut Self {
+        let (kind, text) = (fanfold::ProgressKind::Text, text.into());
+        self.tell(EventKind::AgentProgress { agent: fanfold::AgentProgress { seq, kind, text } })
+    }
+
     pub(crate) fn warning(&mut self, message: &str) -> &mut Self {
         self.tell(EventKind::Warning { message: message.into() })
     }
@@ -96,10 +101,9 @@ impl Run {
             EventKind::AgentEnd { agent } if agent.outcome != AgentOutcome::Completed => Some(&agent.agent),
             _ => None,
         });
-        let failure = |agent: &Arc<Agent>| AgentFailure {
-            seq: agent.seq,
-            label: agent.label.clone(),
-            reason: format!("the model refused {}\nand would say no more", agent.label),
+        let failure = |agent: &Arc<Agent>| {
+            let reason = format!("the model refused {}\nand would say no more", agent.label);
+            AgentFailure::new(agent.seq, &agent.label, reason)
         };
         result.failures = ends.map(failure).collect();
         result.agents_started = self.agents.len().try_into().unwrap();

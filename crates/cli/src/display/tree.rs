@@ -40,6 +40,8 @@ pub(crate) struct Item {
     /// Its index in [`Tree::phases`].
     pub(crate) phase: Option<usize>,
     pub(crate) began: u64,
+    /// When something of it was last heard; its start counts.
+    pub(crate) heard: u64,
     pub(crate) end: Option<(AgentOutcome, u64)>,
 }
 
@@ -110,6 +112,8 @@ impl Tree {
             EventKind::AgentQueued { agent } => self.agent_queued(agent.seq, agent.phase.as_ref(), at),
             EventKind::AgentRefused { agent } => self.waits_no_more(agent.agent.seq, at),
             EventKind::AgentStart { agent } => self.agent_started(agent, at),
+            EventKind::AgentProgress { agent } => self.agent_heard(agent.seq, at),
+            EventKind::AgentRetry { agent } => self.agent_heard(agent.seq, at),
             EventKind::AgentEnd { agent } => self.agent_ended(agent.agent.seq, agent.outcome, at),
             EventKind::End { .. } => {
                 self.ended = Some(at);
@@ -209,13 +213,19 @@ impl Tree {
         let label = name(&agent.label);
         let label = if label.trim().is_empty() { format!("#{}", agent.seq) } else { label };
         self.agent_by_seq.insert(agent.seq, self.agents.len());
-        self.agents.push(Item { seq: agent.seq, label, phase, began: at, end: None });
+        self.agents.push(Item { seq: agent.seq, label, phase, began: at, heard: at, end: None });
         self.tally.running += 1;
         if let Some(index) = phase {
             let phase = &mut self.phases[index];
             phase.began.get_or_insert(at);
             phase.active = true;
             phase.tally.running += 1;
+        }
+    }
+
+    fn agent_heard(&mut self, seq: u32, at: u64) {
+        if let Some(&index) = self.agent_by_seq.get(&seq) {
+            self.agents[index].heard = at;
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use anyhow::Result;
 use fanfold::Worktree;
 
 use super::messages::say;
@@ -24,11 +25,11 @@ pub(crate) fn described(worktree: &Worktree, path: &str) -> String {
 }
 
 /// Says that a worktree was kept, and how to be rid of it.
-pub(crate) fn kept(worktree: &Worktree, path: &str) {
+pub(crate) fn kept(worktree: &Worktree, path: &str) -> Result<()> {
     let Palette { odd, faint, .. } = Palette::new(true);
-    say(&format!("{odd}kept{odd:#}    {}", described(worktree, path)));
+    say(&format!("{odd}kept{odd:#}    {}", described(worktree, path)))?;
     let rid = to_be_rid_of(worktree, path, Path::new(&worktree.path).exists());
-    say(&format!("        {faint}to throw it away: {rid}{faint:#}"));
+    say(&format!("        {faint}to throw it away: {rid}{faint:#}"))
 }
 
 /// The commands that throw a worktree away. A branch that was not made for it is not thrown away with it.

@@ -20,9 +20,9 @@ use serde_json::{Map, Value};
 pub(super) use self::references::part;
 use self::references::{child, tokens};
 
+use super::Origin;
 use super::cost::MAX_NESTING;
 use super::keywords::{self, Content, FORMATS, Keyword, TYPES};
-use super::unsupported;
 use crate::closest::closest;
 
 /// The URI of the draft that every schema is rewritten to.
@@ -66,11 +66,12 @@ pub(super) struct Normal<'a> {
 /// Understands a schema.
 ///
 /// # Errors
-/// `UNSUPPORTED_SCHEMA` with the place of what says something about values that would not be kept.
-pub(super) fn normalise(schema: &Value) -> Result<Normal<'_>, WorkflowError> {
+/// The code of the origin, with the place of what says something about values that would not be kept.
+pub(super) fn normalise<'a>(schema: &'a Value, origin: &'a Origin) -> Result<Normal<'a>, WorkflowError> {
     let mut reader = Reader {
+        origin,
         root: schema,
-        place: "schema".into(),
+        place: origin.path.into(),
         nesting: 0,
         refs_stand_alone: refs_stand_alone(schema),
         schemas: HashSet::new(),
@@ -102,6 +103,7 @@ fn draft(uri: &str) -> Option<(&'static str, bool)> {
 }
 
 struct Reader<'a> {
+    origin: &'a Origin,
     root: &'a Value,
     /// Where it reads.
     place: String,
@@ -309,7 +311,7 @@ impl<'a> Reader<'a> {
     }
 
     fn refuse(&self, fault: &str) -> WorkflowError {
-        refused(&self.shown(), fault)
+        self.origin.refuse_at(&self.shown(), fault)
     }
 
     fn shown(&self) -> String {
@@ -318,10 +320,6 @@ impl<'a> Reader<'a> {
             None => self.place.clone(),
         }
     }
-}
-
-fn refused(place: &str, fault: &str) -> WorkflowError {
-    unsupported(&format!("schema cannot be enforced: {place} {fault}"), place)
 }
 
 fn mismatch(expected: Content, got: &Value) -> String {
@@ -376,7 +374,9 @@ impl<'a> Reader<'a> {
                     self.schema(target)?;
                 }
                 Target::Nowhere => {
-                    return Err(refused(&place, &format!("refers to {reference:?}, which is no schema")));
+                    return Err(self
+                        .origin
+                        .refuse_at(&place, &format!("refers to {reference:?}, which is no schema")));
                 }
             }
         }
@@ -413,7 +413,7 @@ impl<'a> Reader<'a> {
         let mut told = HashSet::new();
         for Unknown { name, content, place } in std::mem::take(&mut self.unknown) {
             if let Some(instead) = keywords::instead(name) {
-                return Err(refused(&place, instead));
+                return Err(self.origin.refuse_at(&place, instead));
             }
             if name.starts_with("x-") || containers.contains(&ptr::from_ref(content)) {
                 continue;
@@ -421,17 +421,19 @@ impl<'a> Reader<'a> {
             if known.len() == MAX_UNKNOWN && !known.contains_key(name) {
                 let message =
                     format!("is one of more than {MAX_UNKNOWN} different names that are not keywords");
-                return Err(refused(&place, &message));
+                return Err(self.origin.refuse_at(&place, &message));
             }
             let meant = *known.entry(name).or_insert_with(|| keywords::meant(name));
             let did_you_mean =
                 meant.map(|meant| format!("; did you mean {:?}?", meant.name)).unwrap_or_default();
             if meant.is_some_and(|meant| meant.constrains && meant.content.fits(content)) {
-                return Err(refused(&place, &format!("is not a keyword of JSON Schema{did_you_mean}")));
+                return Err(self
+                    .origin
+                    .refuse_at(&place, &format!("is not a keyword of JSON Schema{did_you_mean}")));
             }
             if content.get("type").is_some_and(|kind| Content::Types.fits(kind)) {
                 let message = "is not a keyword of JSON Schema; if it is a property, put it into properties";
-                return Err(refused(&place, message));
+                return Err(self.origin.refuse_at(&place, message));
             }
             if told.insert(name) && self.ignored.len() < MAX_IGNORED {
                 let message = format!("is not a keyword of JSON Schema, and is ignored{did_you_mean}");

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::super::OPTION;
 use super::references::part;
 use super::*;
 
@@ -11,12 +12,12 @@ fn root(property: Value) -> Value {
 }
 
 fn understood(schema: &Value) -> Value {
-    normalise(schema).unwrap_or_else(|error| panic!("{error}: {schema}")).schema.into_owned()
+    normalise(schema, &OPTION).unwrap_or_else(|error| panic!("{error}: {schema}")).schema.into_owned()
 }
 
 /// The place of what is refused, and why.
 fn refusal(schema: &Value) -> (String, String) {
-    match normalise(schema) {
+    match normalise(schema, &OPTION) {
         Ok(normal) => panic!("{schema} is understood as {}", normal.schema),
         Err(error) => (error.path.unwrap(), error.message),
     }
@@ -40,7 +41,7 @@ fn a_schema_of_2020_12_stays_as_it_is() {
                "enum": [{"items": []}], "default": {"id": "x", "type": "strin"}, "examples": [{"min": 1}]}}}),
         json!({"type": "object", "x-order": ["a"], "properties": {"p": {"x-nullable-name": "n", "format": "int64"}}}),
     ] {
-        let normal = normalise(&schema).unwrap_or_else(|error| panic!("{error}: {schema}"));
+        let normal = normalise(&schema, &OPTION).unwrap_or_else(|error| panic!("{error}: {schema}"));
         assert!(matches!(normal.schema, Cow::Borrowed(_)), "{schema}");
         assert_eq!((&*normal.schema, normal.ignored), (&schema, vec![]));
     }
@@ -139,7 +140,7 @@ fn references_go_on_leading_where_they_led() {
             "components": {"schemas": {"A": {"items": [{"const": 6}], "properties": {"x": {"type": "string", "nullable": true}}}}},
             "lists": [{"nullable": "data"}, {"type": "string", "nullable": true}],
         });
-        let normal = normalise(&schema).unwrap();
+        let normal = normalise(&schema, &OPTION).unwrap();
         let unknown: Vec<_> = normal.ignored.iter().map(|ignored| ignored.path.as_str()).collect();
         let lists = if at == "#/lists/1" { vec![] } else { vec!["schema.lists"] };
         assert_eq!(unknown, lists, "{at}");
@@ -253,7 +254,7 @@ fn what_says_nothing_of_values_is_named() {
         (json!({"minContains": 1}), "minContains", "has no effect without contains"),
     ] {
         let schema = root(property);
-        let normal = normalise(&schema).unwrap();
+        let normal = normalise(&schema, &OPTION).unwrap();
         let [ignored] = &*normal.ignored else { panic!("{:?}", normal.ignored) };
         assert_eq!(ignored.path, format!("schema.properties.p.{place}"));
         assert!(ignored.message.contains(word), "{}", ignored.message);
@@ -262,7 +263,7 @@ fn what_says_nothing_of_values_is_named() {
     let many: Map<String, Value> =
         (0..1000).map(|n| (n.to_string(), json!({"markdownDescription": n, "then": true}))).collect();
     let schema = json!({"type": "object", "properties": many});
-    let ignored = normalise(&schema).unwrap().ignored;
+    let ignored = normalise(&schema, &OPTION).unwrap().ignored;
     assert_eq!(ignored.len(), MAX_IGNORED);
 }
 
