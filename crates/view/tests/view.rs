@@ -341,6 +341,100 @@ async fn files_are_told_as_live_runs_are() {
     assert_eq!(get(address, "/api/runs/3/events").await.status, 404);
 }
 
+/// A log of one run, and what must not be shown.
+#[cfg(unix)]
+const LOG: &str = concat!(
+    "{\"type\":\"workflow/start\",\"id\":\"a\",\"n\":1,\"at\":5,\"meta\":{\"name\":\"SECRET\",\"description\":\"d\"}}\n",
+    "{\"type\":\"result\",\"id\":\"a\",\"stopReason\":\"completed\",\"value\":1,\"agentsStarted\":0}\n",
+);
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_link_out_of_the_folder_is_not_followed() {
+    use std::os::unix::fs::symlink;
+    // What is linked under which name in the folder `runs`, and whether it is shown.
+    let cases: &[(&str, &[(&str, &str)], bool)] = &[
+        ("the script", &[("../secret.js", "x.js")], false),
+        ("the script, by a path from the root", &[("{root}/secret.js", "x.js")], false),
+        ("the script, by a chain", &[("../secret.js", "y"), ("y", "x.js")], false),
+        ("the script, through a linked folder", &[("..", "up"), ("up/secret.js", "x.js")], false),
+        ("the script, through its own folder's name", &[("../runs/../secret.js", "x.js")], false),
+        ("the script of a sibling whose name begins the same", &[("../runs-of-others/z.js", "x.js")], false),
+        ("a log", &[("../secret.jsonl", "z.jsonl")], false),
+        ("a script that is in the folder", &[("../runs/below/inner.js", "x.js")], true),
+        ("a log that is in the folder", &[("below/inner.jsonl", "z.jsonl")], true),
+    ];
+    for (what, links, shown) in cases {
+        let root = tempfile::tempdir().unwrap();
+        let runs = root.path().join("runs");
+        for folder in ["runs/below", "runs-of-others"] {
+            std::fs::create_dir_all(root.path().join(folder)).unwrap();
+        }
+        for file in ["secret.js", "runs/below/inner.js", "runs-of-others/z.js"] {
+            std::fs::write(root.path().join(file), "// SECRET").unwrap();
+        }
+        for file in ["secret.jsonl", "runs/below/inner.jsonl"] {
+            std::fs::write(root.path().join(file), LOG).unwrap();
+        }
+        std::fs::write(runs.join("x.jsonl"), LOG.replace("SECRET", "x")).unwrap();
+        for (target, name) in *links {
+            let target = target.replace("{root}", root.path().to_str().unwrap());
+            symlink(target, runs.join(name)).unwrap();
+        }
+        let view = View::new(options());
+        view.files([runs]).unwrap();
+        let address = serve(&view).await;
+        let mut told = get(address, "/api/runs").await.body;
+        for key in 1..=2 {
+            told += &get(address, &format!("/api/runs/{key}")).await.body;
+        }
+        assert!(told.contains("\"name\":\"x\""), "{what}: {told}");
+        assert_eq!(told.contains("SECRET"), *shown, "{what}: {told}");
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_link_that_was_named_is_followed_but_not_to_the_script_of_its_target() {
+    use std::os::unix::fs::symlink;
+    let root = tempfile::tempdir().unwrap();
+    let at = |name: &str| root.path().join(name);
+    std::fs::create_dir_all(at("archive")).unwrap();
+    std::fs::create_dir_all(at("here")).unwrap();
+    std::fs::write(at("archive/old.jsonl"), LOG.replace("SECRET", "old")).unwrap();
+    std::fs::write(at("archive/old.js"), "// the old script").unwrap();
+    symlink("../archive/old.jsonl", at("here/latest.jsonl")).unwrap();
+    symlink("archive", at("linked")).unwrap();
+    let view = View::new(options());
+    view.files([at("here/latest.jsonl")]).unwrap();
+    // A folder that is named through a link is a folder that was named.
+    view.files([at("linked")]).unwrap();
+    let address = serve(&view).await;
+    assert_eq!(get(address, "/api/runs").await.body.matches("\"name\":\"old\"").count(), 2);
+    assert!(!get(address, "/api/runs/1").await.body.contains("the old script"));
+    assert!(get(address, "/api/runs/2").await.body.contains("the old script"));
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_log_that_became_a_link_out_of_the_folder_is_no_longer_shown() {
+    let root = tempfile::tempdir().unwrap();
+    let (runs, secret) = (root.path().join("runs"), root.path().join("secret.jsonl"));
+    std::fs::create_dir(&runs).unwrap();
+    std::fs::write(&secret, LOG).unwrap();
+    let log = runs.join("x.jsonl");
+    std::fs::write(&log, LOG.replace("SECRET", "x")).unwrap();
+    let view = View::new(options());
+    view.files([runs]).unwrap();
+    std::fs::remove_file(&log).unwrap();
+    std::os::unix::fs::symlink("../secret.jsonl", &log).unwrap();
+    let address = serve(&view).await;
+    for path in ["", "/1", "/1/events", "/1/value"] {
+        let answer = get(address, &format!("/api/runs{path}")).await;
+        assert!(!answer.body.contains("SECRET"), "{path}: {}", answer.body);
+    }
+}
+
 #[test]
 fn what_cannot_be_shown_is_said_by_its_name() {
     let folder = tempfile::tempdir().unwrap();
