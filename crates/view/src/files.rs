@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
 
 use fanfold_types::{Line, RunView};
 use serde_json::value::RawValue;
@@ -57,7 +57,7 @@ pub(crate) struct Files {
 #[derive(Debug, Default)]
 struct Scan {
     named: bool,
-    stamp: Option<(u64, SystemTime)>,
+    stamp: u64,
     /// Runs by id; none for one that could not start.
     runs: BTreeMap<Option<String>, Summary>,
 }
@@ -122,12 +122,11 @@ impl Files {
     /// Looks into a file that has changed. Gives the number of lines that could not be read.
     fn scan(&self, log: &Log) -> io::Result<usize> {
         let file = log.open()?;
-        let about = file.metadata()?;
-        let stamp = about.modified().ok().map(|modified| (about.len(), modified));
+        let stamp = stamp(&file)?;
         let old = {
             let scanned = self.scanned.lock().unwrap_or_else(PoisonError::into_inner);
             match scanned.get(&log.path) {
-                Some(scan) if scan.stamp == stamp && stamp.is_some() => return Ok(0),
+                Some(scan) if scan.stamp == stamp => return Ok(0),
                 Some(scan) => scan.runs.iter().map(|(id, run)| (id.clone(), run.key)).collect(),
                 None => BTreeMap::new(),
             }
@@ -161,24 +160,14 @@ impl FileRun {
         Some(text)
     }
 
-    /// The run's lines, the result without its value. Blocks.
-    pub(crate) fn lines(&self) -> io::Result<Vec<Arc<str>>> {
-        let mut lines = Vec::new();
-        each_line(self.log.open()?, |text| {
-            let Ok(line) = Line::parse(text) else { return };
-            if matches!(line, Line::Other) || line.run_id() != self.id.as_deref() {
-                return;
-            }
-            match line {
-                Line::Result(mut result) => {
-                    result.value = None;
-                    result.text.clear();
-                    lines.extend(serde_json::to_string(&result).map(Arc::from));
-                }
-                _ => lines.push(text.into()),
-            }
-        })?;
-        Ok(lines)
+    /// The file, from its beginning. Blocks.
+    pub(crate) fn open(&self) -> io::Result<File> {
+        self.log.open()
+    }
+
+    /// Whether a line is of this run.
+    pub(crate) fn tells(&self, line: &Line) -> bool {
+        !matches!(line, Line::Other) && line.run_id() == self.id.as_deref()
     }
 
     /// What the run returned. Blocks.
@@ -239,19 +228,63 @@ fn within_folder(path: &Path) -> io::Result<PathBuf> {
     Ok(real)
 }
 
-/// Hands over the lines of a file, one by one, but not those that are no text or too long.
-fn each_line(file: File, mut take: impl FnMut(&str)) -> io::Result<()> {
-    let mut file = BufReader::new(file);
-    let mut line = Vec::new();
-    loop {
-        line.clear();
-        if io::Read::take(&mut file, MAX_LINE).read_until(b'\n', &mut line)? == 0 {
-            return Ok(());
+/// Tells a file from another one, and from what it was before it was changed.
+pub(crate) fn stamp(file: &File) -> io::Result<u64> {
+    let about = file.metadata()?;
+    let mut hasher = DefaultHasher::new();
+    (about.len(), about.modified().ok()).hash(&mut hasher);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        // A file can be changed and be given its old time again.
+        (about.dev(), about.ino(), about.ctime(), about.ctime_nsec()).hash(&mut hasher);
+    }
+    Ok(hasher.finish())
+}
+
+/// The lines of a file that are not blank, without the white space around them.
+#[derive(Debug)]
+pub(crate) struct RawLines {
+    file: BufReader<File>,
+    line: Vec<u8>,
+}
+
+/// A line of a file.
+pub(crate) struct RawLine<'a> {
+    pub(crate) bytes: &'a [u8],
+    /// Whether the line is at its end. The last one of a file may go on when more is written.
+    pub(crate) is_whole: bool,
+}
+
+impl RawLines {
+    pub(crate) fn new(file: File) -> Self {
+        Self { file: BufReader::new(file), line: Vec::new() }
+    }
+
+    /// The next line. One that is too long comes in pieces.
+    pub(crate) fn next(&mut self) -> io::Result<Option<RawLine<'_>>> {
+        loop {
+            self.line.clear();
+            let read = io::Read::take(&mut self.file, MAX_LINE).read_until(b'\n', &mut self.line)?;
+            if read == 0 {
+                return Ok(None);
+            }
+            if !self.line.trim_ascii().is_empty() {
+                break;
+            }
         }
-        if let Ok(text) = str::from_utf8(&line)
-            && !text.trim().is_empty()
-        {
-            take(text.trim());
+        let is_whole = self.line.ends_with(b"\n") || self.line.len() as u64 == MAX_LINE;
+        Ok(Some(RawLine { bytes: self.line.trim_ascii(), is_whole }))
+    }
+}
+
+/// Hands over the lines of a file, one by one, but not those that are no text.
+fn each_line(file: File, mut take: impl FnMut(&str)) -> io::Result<()> {
+    let mut lines = RawLines::new(file);
+    while let Some(line) = lines.next()? {
+        if let Ok(text) = str::from_utf8(line.bytes) {
+            take(text);
         }
     }
+    Ok(())
 }
