@@ -1,6 +1,34 @@
 /* tslint:disable */
 /* eslint-disable */
 /**
+ * A call of `agent()` that does not start.
+ */
+export interface RefusedAgent extends QueuedAgent {
+    /**
+     * Why it does not start.
+     */
+    reason: string;
+}
+
+/**
+ * A call of `agent()` that has not started.
+ */
+export interface QueuedAgent {
+    /**
+     * The number of the call in the run, from 1.
+     */
+    seq: number;
+    /**
+     * What people call it. Labels may repeat.
+     */
+    label: string;
+    /**
+     * The phase it belongs to.
+     */
+    phase?: string;
+}
+
+/**
  * A child and how it ended.
  */
 export interface EndedAgent extends Agent {
@@ -12,6 +40,10 @@ export interface EndedAgent extends Agent {
      * What it cost, where its provider said so.
      */
     usage?: Usage;
+    /**
+     * Why it has no answer, where it has none.
+     */
+    reason?: string;
 }
 
 /**
@@ -120,7 +152,7 @@ export interface LogView {
 export type SessionRecord = { type: "tool-workflow/run-start"; payload: { runId: string; name: string } } | { type: "tool-workflow/agent-start"; payload: { runId: string; seq: number; label: string; phase?: string; childId: string } } | { type: "tool-workflow/agent-end"; payload: { runId: string; seq: number; outcome: AgentOutcome } } | { type: "tool-workflow/run-end"; payload: { runId: string; stopReason: StopReason } };
 
 /**
- * A phase that has started: the script entered it, or an agent of it started. One that is only planned is in
+ * A phase that has started: the script entered it, or called an agent of it. One that is only planned is in
  * [`Meta::phases`].
  */
 export interface PhaseView {
@@ -141,7 +173,7 @@ export interface PhaseView {
      */
     ended?: number;
     /**
-     * Whether the script is in it, or an agent of it runs.
+     * Whether the script is in it, or an agent of it runs or waits for its turn.
      */
     active: boolean;
     /**
@@ -178,11 +210,11 @@ export interface Phase {
 export type ErrorCode = "SCRIPT_PARSE" | "META_INVALID" | "INVALID_ARGUMENT" | "UNSUPPORTED_OPTION" | "UNSUPPORTED_SCHEMA" | "AGENT_CAP" | "ITEM_CAP" | "AGENT_START" | "AGENT_RESULT" | "RESULT_UNSERIALIZABLE" | "CANCELLED" | "TIME_LIMIT" | "CPU_LIMIT" | "MEMORY_LIMIT" | "STACK_LIMIT" | "OUTPUT_LIMIT" | "DEADLOCK" | "INTERNAL";
 
 /**
- * An agent that has started.
+ * An agent: a call of `agent()` that waits for its turn, runs, or is over.
  */
 export interface AgentView {
     /**
-     * Its place, in the order in which they started, from 0.
+     * Its place, in the order in which they were first heard of, from 0.
      */
     index: number;
     /**
@@ -198,13 +230,17 @@ export interface AgentView {
      */
     phase?: number;
     /**
-     * The provider's name for it.
+     * The provider's name for it; empty before it has started.
      */
     childId: string;
     /**
      * How far it is.
      */
     state: AgentState;
+    /**
+     * When it was called, where that was told.
+     */
+    queued?: number;
     /**
      * When it began.
      */
@@ -218,9 +254,73 @@ export interface AgentView {
      */
     usage?: Usage;
     /**
-     * Why it did not succeed, known with the result.
+     * Why it did not start or succeed.
      */
     reason?: string;
+    /**
+     * How many of its attempts failed and were followed by another one.
+     */
+    retries?: number;
+    /**
+     * The attempt that failed last, until something is heard of the next one.
+     */
+    retry?: RetryView;
+    /**
+     * When it last said something, or began.
+     */
+    heard?: number;
+    /**
+     * The end of what it has said, at most 400 characters. Its text, not its thinking.
+     */
+    said?: string;
+    /**
+     * The tool that it called last.
+     */
+    tool?: string;
+}
+
+/**
+ * An attempt of a child that failed.
+ */
+export interface AgentRetry {
+    /**
+     * The number of the child's call.
+     */
+    seq: number;
+    /**
+     * The number of the attempt that failed, from 1.
+     */
+    attempt: number;
+    /**
+     * What kind of failure it was, in one word of the provider's: `rateLimit`, `timeout`, `schema`.
+     */
+    kind: string;
+    /**
+     * What was wrong.
+     */
+    reason: string;
+    /**
+     * Milliseconds until the next attempt.
+     */
+    waitMs: number;
+}
+
+/**
+ * An attempt that failed, while the next one is waited for.
+ */
+export interface RetryView {
+    /**
+     * What kind of failure it was, in one word.
+     */
+    kind: string;
+    /**
+     * What was wrong.
+     */
+    reason: string;
+    /**
+     * When the next attempt begins.
+     */
+    until: number;
 }
 
 /**
@@ -254,12 +354,14 @@ export type RunState = "waiting" | "running" | "completed" | "cancelled" | "erro
 /**
  * How far an agent is.
  */
-export type AgentState = "running" | "completed" | "failed" | "cancelled" | "interrupted";
+export type AgentState = "queued" | "refused" | "running" | "completed" | "failed" | "cancelled" | "interrupted";
 
 /**
  * How many agents are in which state.
  */
 export interface Tally {
+    queued?: number;
+    refused?: number;
     running: number;
     completed: number;
     failed: number;
@@ -271,7 +373,8 @@ export interface Tally {
  * One thing that happened in a run.
  *
  * `workflow/start` comes first and `workflow/end` last, each exactly once. Every `workflow/agent-start` has
- * exactly one `workflow/agent-end`, before `workflow/end`. Numbers are consecutive from 1, so a reader that
+ * exactly one `workflow/agent-end`, before `workflow/end`. A call is queued before it starts or is refused; one that still
+ * waits when the run ends has no event but its first. Numbers are consecutive from 1, so a reader that
  * comes late or again knows what it missed.
  */
 export type Event = { id: string; n: number; at: number } & EventKind;
@@ -425,11 +528,11 @@ export interface RunHead {
      */
     error?: WorkflowError;
     /**
-     * The agents that could not start or ended without success, known with the result.
+     * The agents that could not start or ended without success, in the order they were told.
      */
     failures: AgentFailure[];
     /**
-     * What was put right or ignored on the way, known with the result.
+     * What was put right or ignored on the way.
      */
     warnings: string[];
     /**
@@ -471,9 +574,32 @@ export interface Usage {
 }
 
 /**
+ * What a child says while it works.
+ */
+export interface AgentProgress {
+    /**
+     * The number of the child's call.
+     */
+    seq: number;
+    /**
+     * What it is.
+     */
+    kind: ProgressKind;
+    /**
+     * The text. Empty where only the fact is told that the child is at work: it has said more than is passed on.
+     */
+    text: string;
+}
+
+/**
+ * What a child says while it works.
+ */
+export type ProgressKind = "text" | "reasoning" | "tool" | "stderr";
+
+/**
  * What an [`Event`] says, by its wire `type`.
  */
-export type EventKind = { type: "workflow/start"; meta: Meta } | { type: "workflow/phase"; title: string } | { type: "workflow/log"; message: string } | { type: "workflow/agent-start"; agent: Agent } | { type: "workflow/agent-end"; agent: EndedAgent } | { type: "workflow/end"; result: RunEnd };
+export type EventKind = { type: "workflow/start"; meta: Meta } | { type: "workflow/phase"; title: string } | { type: "workflow/log"; message: string } | { type: "workflow/agent-queued"; agent: QueuedAgent } | { type: "workflow/agent-refused"; agent: RefusedAgent } | { type: "workflow/agent-start"; agent: Agent } | { type: "workflow/agent-retry"; agent: AgentRetry } | { type: "workflow/agent-progress"; agent: AgentProgress } | { type: "workflow/agent-end"; agent: EndedAgent } | { type: "workflow/warning"; message: string } | { type: "workflow/end"; result: RunEnd };
 
 /**
  * What is new in a view since it was last looked at.

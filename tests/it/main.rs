@@ -10,7 +10,7 @@ mod gather;
 mod hostile;
 mod messages;
 mod names;
-mod notes;
 mod pool;
+mod queued;
 mod support;
 mod tool;

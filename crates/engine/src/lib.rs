@@ -41,7 +41,8 @@
 //! # Layout
 //! - [`Engine`], [`EngineBuilder`]: made once per process; [`Limits`]: what scripts may use
 //! - [`StartRequest`] → [`Run`] → [`RunResult`]: one run
-//! - [`Subagents`] and what it speaks of: [`AgentRequest`], [`Child`], [`Answer`], [`ChildError`], [`UsageMeter`]
+//! - [`Subagents`] and what it speaks of: [`AgentRequest`], [`Child`], [`Answer`], [`ChildError`], [`UsageMeter`],
+//!   [`Activity`]
 //! - [`AgentTypes`], [`AgentType`]: what the option `agentType` names
 //! - [`Workflows`]: where the scripts come from that a script runs by name
 //! - [`Observer`], [`event_stream`]: watching a run
@@ -53,6 +54,7 @@
 //! happens in its books, `observe` tells it.
 #![deny(unsafe_code)]
 
+mod activity;
 mod agent_types;
 mod bindings;
 mod closest;
@@ -79,11 +81,12 @@ mod ticker;
 mod turns;
 mod workflows;
 
+pub use activity::Activity;
 pub use agent_types::{AgentType, AgentTypes};
 pub use engine::{Engine, EngineBuilder, configure};
 pub use fanfold_types::*;
 pub use limits::Limits;
-pub use observe::{EventStream, Note, Observer, event_stream};
+pub use observe::{EventStream, Observer, event_stream};
 pub use request::StartRequest;
 pub use run::Run;
 pub use schema::Schema;

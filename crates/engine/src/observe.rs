@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use fanfold_types::{AgentFailure, Event, Meta};
+use fanfold_types::{Event, Meta};
 use futures::Stream;
 use tokio::sync::mpsc;
 
@@ -16,29 +16,6 @@ use tokio::sync::mpsc;
 pub trait Observer: Send + Sync + 'static {
     /// Something happened in the run with this metadata.
     fn event(&self, meta: &Meta, event: &Event);
-
-    /// Something was put right or ignored that a person should know of: an option the provider does not
-    /// honour, a rejection that nothing handled. It is in [`RunResult::warnings`](crate::RunResult) too.
-    fn warning(&self, _meta: &Meta, _warning: &str) {}
-
-    /// Something that a display wants to know and that is no event of the run.
-    fn note(&self, _meta: &Meta, _note: &Note) {}
-}
-
-/// What is told besides a run's events.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Note {
-    /// A call of `agent()` was accepted and waits for its turn. Its start is told by the event, its failure to start
-    /// by [`Note::Failed`]; one that is given up at the end of the run is not told of again.
-    Waiting {
-        /// The number of the call.
-        seq: u32,
-        /// The phase that its child belongs to.
-        phase: Option<Arc<str>>,
-    },
-    /// A child could not start or ended without success, and why. Told before the event of its end.
-    Failed(AgentFailure),
 }
 
 macro_rules! delegate {
@@ -46,14 +23,6 @@ macro_rules! delegate {
         impl<O: Observer + ?Sized> Observer for $pointer {
             fn event(&self, meta: &Meta, event: &Event) {
                 (**self).event(meta, event);
-            }
-
-            fn warning(&self, meta: &Meta, warning: &str) {
-                (**self).warning(meta, warning);
-            }
-
-            fn note(&self, meta: &Meta, note: &Note) {
-                (**self).note(meta, note);
             }
         }
     )*};
@@ -94,37 +63,25 @@ impl Stream for EventStream {
     }
 }
 
-/// How many news are told in one go.
+/// How many events are told in one go.
 const BATCH: usize = 1024;
 
-fn tell(observers: &[Box<dyn Observer>], meta: &Meta, news: &[News]) {
-    for news in news {
+fn tell(observers: &[Box<dyn Observer>], meta: &Meta, events: &[Event]) {
+    for event in events {
         for observer in observers {
             // A panic is the observer's own affair; the panic hook has told of it.
-            let _ = catch_unwind(AssertUnwindSafe(|| match news {
-                News::Event(event) => observer.event(meta, event),
-                News::Warning(warning) => observer.warning(meta, warning),
-                News::Note(note) => observer.note(meta, note),
-            }));
+            let _ = catch_unwind(AssertUnwindSafe(|| observer.event(meta, event)));
         }
     }
 }
 
-/// What observers are told.
+/// Hands a run's events to its observers. Without observers, to nobody.
 #[derive(Debug)]
-pub(crate) enum News {
-    Event(Event),
-    Warning(Arc<str>),
-    Note(Note),
-}
+pub(crate) struct Dispatcher(Option<mpsc::UnboundedSender<Event>>);
 
-/// Where a run's news go. Without observers, nowhere.
-#[derive(Debug)]
-pub(crate) struct Newsroom(Option<mpsc::UnboundedSender<News>>);
-
-impl Newsroom {
-    /// Starts the task that tells the observers; it ends after the newsroom is dropped.
-    pub(crate) fn open(
+impl Dispatcher {
+    /// Starts the task that tells the observers; it ends after the dispatcher is dropped.
+    pub(crate) fn start(
         observers: Vec<Box<dyn Observer>>,
         meta: Arc<Meta>,
     ) -> (Self, Option<tokio::task::JoinHandle<()>>) {
@@ -136,9 +93,9 @@ impl Newsroom {
         let task = tokio::spawn(async move {
             let mut batch = Vec::new();
             while receiver.recv_many(&mut batch, BATCH).await > 0 {
-                let (observers, meta, news) = (observers.clone(), meta.clone(), std::mem::take(&mut batch));
-                // Listeners may block: not on a thread that runs anything else.
-                let told = tokio::task::spawn_blocking(move || tell(&observers, &meta, &news));
+                let (observers, meta, events) = (observers.clone(), meta.clone(), std::mem::take(&mut batch));
+                // Observers may block: not on a thread that runs anything else.
+                let told = tokio::task::spawn_blocking(move || tell(&observers, &meta, &events));
                 if told.await.is_err() {
                     // The runtime shuts down.
                     return;
@@ -148,9 +105,9 @@ impl Newsroom {
         (Self(Some(sender)), Some(task))
     }
 
-    pub(crate) fn tell(&self, news: impl FnOnce() -> News) {
+    pub(crate) fn dispatch(&self, event: impl FnOnce() -> Event) {
         if let Some(sender) = &self.0 {
-            let _ = sender.send(news());
+            let _ = sender.send(event());
         }
     }
 }

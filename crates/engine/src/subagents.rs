@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::activity::Activity;
 use crate::agent_types::{AgentType, AgentTypes};
 use crate::schema::Schema;
 
@@ -166,6 +167,9 @@ pub struct AgentRequest {
     /// The options of the call.
     #[serde(flatten)]
     pub options: AgentOptions,
+    /// Where the provider reports what the child does while it works.
+    #[serde(skip)]
+    pub activity: Activity,
 }
 
 impl AgentRequest {
@@ -174,7 +178,8 @@ impl AgentRequest {
         let prompt = prompt.into();
         let label = crate::run::default_label(&prompt).into();
         let options = AgentOptions::default();
-        Self { run_id: "".into(), seq: 1, parent: None, label, phase: None, prompt, options }
+        let activity = Activity::default();
+        Self { run_id: "".into(), seq: 1, parent: None, label, phase: None, prompt, options, activity }
     }
 }
 

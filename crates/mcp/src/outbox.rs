@@ -185,6 +185,7 @@ impl Observer for Watcher {
         match &event.kind {
             EventKind::Phase { title } => self.0.lock().progress.phase = Some(title.to_string()),
             EventKind::Log { message } => self.0.put_line(LoggingLevel::Info, message),
+            EventKind::Warning { message } => self.0.put_line(LoggingLevel::Warning, message),
             EventKind::AgentStart { .. } => self.0.lock().progress.started += 1,
             EventKind::AgentEnd { agent } => {
                 let mut content = self.0.lock();
@@ -194,11 +195,6 @@ impl Observer for Watcher {
             EventKind::End { .. } => return self.0.close(),
             _ => return,
         }
-        self.0.touch();
-    }
-
-    fn warning(&self, _meta: &Meta, warning: &str) {
-        self.0.put_line(LoggingLevel::Warning, warning);
         self.0.touch();
     }
 }

@@ -33,10 +33,15 @@ mod usage;
 mod view;
 
 pub use error::{ErrorCode, WorkflowError};
-pub use event::{Agent, AgentOutcome, EndedAgent, Event, EventKind, RunEnd};
+pub use event::{
+    Agent, AgentOutcome, AgentProgress, AgentRetry, EndedAgent, Event, EventKind, ProgressKind, QueuedAgent,
+    RefusedAgent, RunEnd,
+};
 pub use line::{Line, LineError, ResultLine};
 pub use meta::{Meta, Phase};
 pub use record::{RecordChecker, RecordError, SessionRecord};
 pub use result::{AgentFailure, RunResult, StopReason, Worktree};
 pub use usage::Usage;
-pub use view::{AgentState, AgentView, LogView, PhaseView, RunHead, RunState, RunView, Tally, ViewChanges};
+pub use view::{
+    AgentState, AgentView, LogView, PhaseView, RetryView, RunHead, RunState, RunView, Tally, ViewChanges,
+};

@@ -103,7 +103,7 @@ impl SessionRecord {
                 Self::AgentEnd { run_id, seq: agent.agent.seq.into(), outcome: agent.outcome }
             }
             EventKind::End { result } => Self::RunEnd { run_id, stop_reason: result.stop_reason },
-            EventKind::Phase { .. } | EventKind::Log { .. } => return None,
+            _ => return None,
         })
     }
 

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use fanfold_types::{
-    Agent, AgentFailure, AgentOutcome, AgentState, EndedAgent, ErrorCode, Event, EventKind, Line, Meta,
-    ResultLine, RunEnd, RunResult, RunState, RunView, SessionRecord, StopReason, Usage,
+    Agent, AgentFailure, AgentOutcome, AgentProgress, AgentRetry, AgentState, EndedAgent, ErrorCode, Event,
+    EventKind, Line, Meta, ProgressKind, QueuedAgent, RefusedAgent, ResultLine, RunEnd, RunResult, RunState,
+    RunView, SessionRecord, StopReason, Tally, Usage,
 };
 use proptest::prelude::*;
 
@@ -12,7 +13,15 @@ use proptest::prelude::*;
 struct Script {
     events: Vec<Event>,
     at: u64,
-    agents: Vec<(Arc<Agent>, bool)>,
+    /// Those that were called, in that order.
+    agents: Vec<(Arc<Agent>, Stage)>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Stage {
+    Queued,
+    Running,
+    Over,
 }
 
 impl Script {
@@ -36,7 +45,7 @@ impl Script {
         self.push(EventKind::Log { message: message.into() })
     }
 
-    fn starts(&mut self, phase: Option<&str>) -> &mut Self {
+    fn calls(&mut self, phase: Option<&str>) -> &mut Self {
         let seq = self.agents.len() as u32 + 1;
         let agent = Arc::new(Agent {
             seq,
@@ -44,20 +53,56 @@ impl Script {
             phase: phase.map(Into::into),
             child_id: format!("child-{seq}"),
         });
-        self.agents.push((agent.clone(), true));
+        self.agents.push((agent, Stage::Queued));
+        let agent = self.queued(seq as usize - 1);
+        self.push(EventKind::AgentQueued { agent })
+    }
+
+    fn queued(&self, index: usize) -> QueuedAgent {
+        let agent = &self.agents[index].0;
+        QueuedAgent { seq: agent.seq, label: agent.label.as_str().into(), phase: agent.phase.clone() }
+    }
+
+    fn begins(&mut self, index: usize) -> &mut Self {
+        self.agents[index].1 = Stage::Running;
+        let agent = self.agents[index].0.clone();
         self.push(EventKind::AgentStart { agent })
     }
 
+    fn refuses(&mut self, index: usize, reason: &str) -> &mut Self {
+        self.agents[index].1 = Stage::Over;
+        let agent = RefusedAgent { agent: self.queued(index), reason: reason.into() };
+        self.push(EventKind::AgentRefused { agent })
+    }
+
+    fn starts(&mut self, phase: Option<&str>) -> &mut Self {
+        self.calls(phase);
+        self.begins(self.agents.len() - 1)
+    }
+
+    fn retries(&mut self, index: usize, wait_ms: u64) -> &mut Self {
+        let seq = self.agents[index].0.seq;
+        let (kind, reason) = ("server".into(), "overloaded".into());
+        self.push(EventKind::AgentRetry { agent: AgentRetry { seq, attempt: 1, kind, reason, wait_ms } })
+    }
+
+    fn says(&mut self, index: usize, kind: ProgressKind, text: &str) -> &mut Self {
+        let seq = self.agents[index].0.seq;
+        self.push(EventKind::AgentProgress { agent: AgentProgress { seq, kind, text: text.into() } })
+    }
+
     fn ends(&mut self, index: usize, outcome: AgentOutcome) -> &mut Self {
-        let (agent, running) = &mut self.agents[index];
-        *running = false;
-        let agent = EndedAgent { agent: agent.clone(), outcome, usage: Some(Usage::new(10, 2)) };
+        let (agent, stage) = &mut self.agents[index];
+        *stage = Stage::Over;
+        let reason = (outcome == AgentOutcome::Failed).then(|| "no answer".into());
+        let usage = Some(Usage::new(10, 2));
+        let agent = EndedAgent { usage, reason, ..EndedAgent::new(agent.clone(), outcome) };
         self.push(EventKind::AgentEnd { agent })
     }
 
     fn end(&mut self, stop_reason: StopReason) -> &mut Self {
         for index in 0..self.agents.len() {
-            if self.agents[index].1 {
+            if self.agents[index].1 == Stage::Running {
                 self.ends(index, AgentOutcome::Cancelled);
             }
         }
@@ -93,7 +138,7 @@ fn result(failures: Vec<AgentFailure>) -> ResultLine {
 
 /// Legal logs, of a run that ended or did not.
 fn logs() -> impl Strategy<Value = Vec<Event>> {
-    let step = (0..6u8, 0..5usize, 0..50u64);
+    let step = (0..11u8, 0..5usize, 0..50u64);
     (proptest::collection::vec(step, 0..60), any::<bool>()).prop_map(|(steps, ended)| {
         const PHASES: [Option<&str>; 5] = [None, Some(""), Some("Plan"), Some("Work"), Some("Judge")];
         const OUTCOMES: [AgentOutcome; 3] =
@@ -102,11 +147,19 @@ fn logs() -> impl Strategy<Value = Vec<Event>> {
         for (step, choice, pause) in steps {
             let at = script.at + pause;
             script.at(at);
-            let running = script.agents.iter().position(|(_, running)| *running);
-            match (step, running) {
-                (0, _) => script.phase(PHASES[choice].unwrap_or("Other")),
-                (1, _) => script.log("line"),
-                (2 | 3, Some(index)) => script.ends(index, OUTCOMES[choice % 3]),
+            let first = |wanted| script.agents.iter().position(|(_, stage)| *stage == wanted);
+            let (running, queued) = (first(Stage::Running), first(Stage::Queued));
+            match (step, running, queued) {
+                (0, ..) => script.phase(PHASES[choice].unwrap_or("Other")),
+                (1, ..) => script.log("line"),
+                (2 | 3, Some(index), _) => script.ends(index, OUTCOMES[choice % 3]),
+                (4, Some(index), _) => script.retries(index, 500),
+                (5, Some(index), _) => script.says(index, ProgressKind::Text, "a word"),
+                (6, Some(index), _) => script.says(index, ProgressKind::Tool, "grep"),
+                (7, _, Some(index)) => script.refuses(index, "no such program"),
+                (8, _, Some(index)) => script.begins(index),
+                (9, ..) => script.push(EventKind::Warning { message: "odd".into() }),
+                (10, ..) => script.calls(PHASES[choice]),
                 _ => script.starts(PHASES[choice]),
             };
         }
@@ -159,11 +212,16 @@ proptest! {
         }
         let by_events = fold(&log);
         prop_assert_eq!(by_records.run().state, by_events.run().state);
-        prop_assert_eq!(by_records.run().agents, by_events.run().agents);
+        let started = Tally { queued: 0, refused: 0, ..by_events.run().agents };
+        prop_assert_eq!(by_records.run().agents, started);
         prop_assert_eq!(by_records.run().peak, by_events.run().peak);
         let agents = |view: &RunView| -> Vec<_> {
             let phase = |index: Option<u32>| index.map(|index| view.phases()[index as usize].title.clone());
-            view.agents().iter().map(|agent| (agent.seq, phase(agent.phase), agent.state)).collect()
+            let started = view.agents().iter().filter(|agent| !agent.child_id.is_empty());
+            let mut agents: Vec<_> =
+                started.map(|agent| (agent.seq, phase(agent.phase), agent.state)).collect();
+            agents.sort_by_key(|agent| agent.0);
+            agents
         };
         prop_assert_eq!(agents(&by_records), agents(&by_events));
     }
@@ -209,6 +267,74 @@ fn a_phase_lasts_until_its_last_agent_ends() {
 }
 
 #[test]
+fn a_phase_is_not_over_while_calls_of_it_wait() {
+    let mut script = Script::new();
+    script.phase("A").calls(Some("A")).calls(Some("A")).phase("B").begins(0);
+    script.at(2_000).ends(0, AgentOutcome::Completed);
+    let view = script.view();
+    assert!(view.phases()[0].active);
+    assert_eq!(view.phases()[0].agents, Tally { queued: 1, completed: 1, ..Tally::default() });
+    script.at(3_000).refuses(1, "no such program");
+    let view = script.view();
+    assert_eq!((view.phases()[0].active, view.phases()[0].ended), (false, Some(3_000)));
+    assert_eq!(view.agents()[1].state, AgentState::Refused);
+    assert_eq!(view.agents()[1].reason.as_deref(), Some("no such program"));
+    let failure = AgentFailure { seq: 2, label: "agent 2".into(), reason: "no such program".into() };
+    assert_eq!(view.run().failures, [failure]);
+}
+
+#[test]
+fn calls_that_wait_when_the_run_ends_never_start() {
+    let mut script = Script::new();
+    script.calls(None).end(StopReason::Cancelled);
+    let view = script.view();
+    assert_eq!((view.agents()[0].state, view.agents()[0].reason.as_deref()), (AgentState::Refused, None));
+    assert!(view.run().failures.is_empty());
+}
+
+#[test]
+fn an_agent_shows_when_it_was_heard_and_what_it_said_last() {
+    let mut script = Script::new();
+    script.starts(None).at(2_000).says(0, ProgressKind::Tool, "grep").at(3_000);
+    script.says(0, ProgressKind::Text, &"é".repeat(500)).says(0, ProgressKind::Text, "the end");
+    let view = script.view();
+    let agent = &view.agents()[0];
+    assert_eq!((agent.heard, agent.tool.as_deref()), (Some(3_000), Some("grep")));
+    assert_eq!(agent.said.chars().count(), 400);
+    assert!(agent.said.starts_with('é') && agent.said.ends_with("the end"));
+    // Thinking is a sign of life, and not an answer.
+    script.at(4_000).says(0, ProgressKind::Reasoning, "hmm");
+    let view = script.view();
+    let agent = &view.agents()[0];
+    assert!(agent.heard == Some(4_000) && agent.said.ends_with("the end"));
+}
+
+#[test]
+fn an_agent_that_is_tried_again_says_why_until_it_is_heard_again() {
+    let mut script = Script::new();
+    script.starts(None).says(0, ProgressKind::Text, "half of").at(2_000).retries(0, 500);
+    let view = script.view();
+    let agent = &view.agents()[0];
+    assert_eq!(agent.retry.as_ref().map(|retry| (retry.until, &*retry.reason)), Some((2_500, "overloaded")));
+    assert_eq!(
+        (agent.retries, agent.said.as_str()),
+        (1, ""),
+        "what an attempt said that failed is no answer"
+    );
+    script.at(3_000).says(0, ProgressKind::Text, "whole");
+    let view = script.view();
+    let agent = &view.agents()[0];
+    assert_eq!((agent.retries, agent.said.as_str(), &agent.retry), (1, "whole", &None));
+}
+
+#[test]
+fn warnings_are_told_as_they_come() {
+    let mut script = Script::new();
+    script.push(EventKind::Warning { message: "agent() option \"effort\" is ignored".into() });
+    assert_eq!(script.view().run().warnings, ["agent() option \"effort\" is ignored"]);
+}
+
+#[test]
 fn a_log_without_an_end_was_interrupted_once_it_is_over() {
     let mut script = Script::new();
     script.starts(None).starts(None).ends(0, AgentOutcome::Completed);
@@ -225,7 +351,7 @@ fn a_log_without_an_end_was_interrupted_once_it_is_over() {
 fn a_log_with_a_hole_shows_what_is_left_once_it_is_over() {
     let mut script = Script::new();
     script.starts(None).log("lost").log("kept").end(StopReason::Completed);
-    let mut view = fold(script.events.iter().filter(|event| event.n != 3));
+    let mut view = fold(script.events.iter().filter(|event| event.n != 4));
     assert_eq!((view.run().state, view.logs().len()), (RunState::Running, 0));
     view.close();
     assert_eq!((view.run().state, view.run().missing_events), (RunState::Completed, 1));

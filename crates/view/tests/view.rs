@@ -115,7 +115,7 @@ fn tell(watch: &Watch) {
 fn tell_named(watch: &Watch, name: &str) {
     let meta = Arc::new(Meta::new(name, "a run"));
     let agent = Arc::new(Agent { seq: 1, label: "a".into(), phase: None, child_id: "c".into() });
-    let ended = EndedAgent { agent: agent.clone(), outcome: AgentOutcome::Completed, usage: None };
+    let ended = EndedAgent::new(agent.clone(), AgentOutcome::Completed);
     let end = RunEnd { stop_reason: StopReason::Completed, error: None, agents_started: 1 };
     let kinds = [
         EventKind::Start { meta: meta.clone() },

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anstream::{AutoStream, ColorChoice};
-use fanfold::{Event, EventKind, Limits, Meta, Note, Observer, RunResult};
+use fanfold::{Event, EventKind, Limits, Meta, Observer, RunResult};
 
 use super::frame::Size;
 use super::live::Live;
@@ -152,21 +152,12 @@ impl Reporter {
 
 impl Observer for Reporter {
     fn event(&self, _meta: &Meta, event: &Event) {
-        if let EventKind::AgentEnd { .. } = event.kind {
-            self.queued(false);
+        match event.kind {
+            EventKind::AgentQueued { .. } => self.queued(true),
+            EventKind::AgentRefused { .. } | EventKind::AgentEnd { .. } => self.queued(false),
+            _ => {}
         }
         let _ = self.news.send(News::Event(event.clone()));
-    }
-
-    fn warning(&self, _meta: &Meta, warning: &str) {
-        let _ = self.news.send(News::Warning(warning.into()));
-    }
-
-    fn note(&self, _meta: &Meta, note: &Note) {
-        let _ = self.news.send(News::Note(note.clone()));
-        if let Note::Waiting { .. } = note {
-            self.queued(true);
-        }
     }
 }
 

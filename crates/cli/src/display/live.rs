@@ -3,7 +3,7 @@
 use std::iter;
 
 use anstyle::Style;
-use fanfold::{Event, EventKind, Note, RunResult};
+use fanfold::{Event, EventKind, RunResult};
 
 use super::frame::{Size, frame};
 use super::palette::Palette;
@@ -53,16 +53,9 @@ impl View for Live {
                 self.lines.push(format!("{strong}{name}{strong:#}{faint}: {description}{faint:#}"));
             }
             EventKind::Log { message } => self.quote((self.palette.faint, "│"), message),
+            EventKind::Warning { message } => self.quote((self.palette.odd, "! warning:"), message),
             _ => {}
         }
-    }
-
-    fn note(&mut self, note: &Note, now: u64) {
-        self.tree.note(note, now);
-    }
-
-    fn warning(&mut self, text: &str, _now: u64) {
-        self.quote((self.palette.odd, "! warning:"), text);
     }
 
     fn notice(&mut self, text: &str, _now: u64) {
@@ -186,8 +179,9 @@ mod tests {
 
     #[test]
     fn while_it_runs_the_tree_is_under_what_was_said() {
-        let mut watched = Watched::new(60, 20).watch(&review().events);
-        watched.live.warning("agent() option \"effort\" is ignored", 5_000);
+        let mut run = review();
+        run.warning("agent() option \"effort\" is ignored");
+        let mut watched = Watched::new(60, 20).watch(&run.events);
         assert_snapshot!(watched.draw(6_000).screen());
     }
 

@@ -8,7 +8,7 @@ use std::io::Write;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use fanfold::{Event, Note, RunResult};
+use fanfold::{Event, RunResult};
 
 use super::frame::Size;
 use super::view::View;
@@ -17,8 +17,6 @@ use super::view::View;
 #[derive(Debug)]
 pub(crate) enum News {
     Event(Event),
-    Note(Note),
-    Warning(String),
     Notice(String),
     /// Nothing follows.
     End(Option<Box<RunResult>>),
@@ -48,8 +46,6 @@ pub(crate) fn paint(news: &Receiver<News>, mut view: Box<dyn View>, mut easel: E
         shown = false;
         match told {
             Ok(News::Event(event)) => view.event(&event, now),
-            Ok(News::Note(note)) => view.note(&note, now),
-            Ok(News::Warning(text)) => view.warning(&text, now),
             Ok(News::Notice(text)) => view.notice(&text, now),
             Ok(News::End(result)) => return easel.put(&view.end(result.as_deref(), (easel.size)(), now)),
             Err(RecvTimeoutError::Timeout) => {}

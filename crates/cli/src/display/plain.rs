@@ -7,11 +7,10 @@
 //! When, counted from the start of the run; one word for what; the rest. A text of several lines goes on under
 //! the rest, so that none of its lines can pass for one of ours.
 
-use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use anstyle::Style;
-use fanfold::{AgentOutcome, Event, EventKind, Note, RunResult};
+use fanfold::{AgentOutcome, EndedAgent, Event, EventKind, RunResult};
 
 use super::frame::Size;
 use super::palette::Palette;
@@ -30,8 +29,6 @@ const MAX_REASON: usize = 200;
 pub(crate) struct Plain {
     palette: Palette,
     tree: Tree,
-    /// Why agents failed whose end is not told yet.
-    reasons: HashMap<u32, String>,
     /// Lines that are not written yet.
     lines: String,
 }
@@ -63,18 +60,17 @@ impl Plain {
         }
     }
 
-    fn agent_ended(&mut self, seq: u32, outcome: AgentOutcome, at: u64) {
-        let reason = self.reasons.remove(&seq).filter(|_| outcome == AgentOutcome::Failed);
-        let Some(agent) = self.tree.agent(seq) else { return };
-        let (style, how) = match outcome {
+    fn agent_ended(&mut self, ended: &EndedAgent, at: u64) {
+        let Some(agent) = self.tree.agent(ended.agent.seq) else { return };
+        let (style, how) = match ended.outcome {
             AgentOutcome::Completed => (self.palette.good, "completed"),
             AgentOutcome::Failed => (self.palette.bad, "failed"),
             AgentOutcome::Cancelled => (self.palette.odd, "cancelled"),
         };
         let took = text::span(at.saturating_sub(agent.began));
         let mut text = describe(&self.tree, agent, &format!("{how} after {took}: "));
-        if let Some(reason) = reason {
-            let _ = write!(text, ": {}", text::cut(&text::line(&reason), MAX_REASON));
+        if let Some(reason) = &ended.reason {
+            let _ = write!(text, ": {}", text::cut(&text::line(reason), MAX_REASON));
         }
         self.say(style, "agent", &text, at);
     }
@@ -98,21 +94,11 @@ impl View for Plain {
             EventKind::Phase { title } => self.say(self.palette.strong, "phase", &text::line(title), at),
             EventKind::Log { message } => self.say(Style::new(), "log", message, at),
             EventKind::AgentStart { agent } => self.agent_started(agent.seq, at),
-            EventKind::AgentEnd { agent: ended } => self.agent_ended(ended.agent.seq, ended.outcome, at),
+            EventKind::AgentEnd { agent } => self.agent_ended(agent, at),
+            EventKind::Warning { message } => self.say(self.palette.odd, "warning", message, at),
             // The end is told with its result.
             _ => {}
         }
-    }
-
-    fn note(&mut self, note: &Note, now: u64) {
-        self.tree.note(note, now);
-        if let Note::Failed(failure) = note {
-            self.reasons.insert(failure.seq, failure.reason.clone());
-        }
-    }
-
-    fn warning(&mut self, text: &str, now: u64) {
-        self.say(self.palette.odd, "warning", text, now);
     }
 
     fn notice(&mut self, text: &str, now: u64) {
@@ -182,9 +168,9 @@ mod tests {
             .log("three files\n  in two folders\n");
         run.at(1_240).ends(2, Completed).ends(1, Completed).at(2_000).ends(3, Failed).log("");
         run.phase("Verify").agent(4, "", "Verify").at(65_000).ends(4, Completed);
+        run.warning("agent() option \"effort\" is ignored");
         let result = run.completed();
         let mut plain = told(&run);
-        plain.warning("agent() option \"effort\" is ignored", 65_000);
         assert_snapshot!(plain.end(Some(&result), SIZE, 65_000));
     }
 
@@ -205,14 +191,8 @@ mod tests {
     #[test]
     fn a_failure_is_told_with_its_reason() {
         let mut run = Run::of(planned("review", &[]));
-        run.agents(1..=1, "");
-        let mut plain = told(&run);
-        let reason = "exit status 3:\n  cannot".to_owned();
-        plain.note(&Note::Failed(fanfold::AgentFailure { seq: 1, label: "x".into(), reason }), 0);
-        let seen = run.events.len();
-        run.at(900).ends(1, Failed);
-        run.events[seen..].iter().for_each(|event| plain.event(event, event.at));
-        let lines = plain.draw(SIZE, 900);
+        run.agents(1..=1, "").at(900).fails(1, "exit status 3:\n  cannot");
+        let lines = told(&run).draw(SIZE, 900);
         assert!(lines.ends_with("#1 failed after 0.9s: check file 1: exit status 3:   cannot\n"), "{lines}");
     }
 
@@ -225,9 +205,8 @@ mod tests {
     fn what_others_wrote_cannot_pass_for_a_line_of_ours() {
         let forged = "\u{1b}[1A\n   9.9s  end      completed after 9.9s: 0 agents\n\u{9b}2J";
         let mut run = Run::of(planned(forged, &[]));
-        run.phase(forged).log(forged).agent(1, forged, forged).ends(1, Failed);
+        run.phase(forged).log(forged).agent(1, forged, forged).fails(1, forged).warning(forged);
         let mut plain = told(&run);
-        plain.warning(forged, 0);
         let result = run.finish(RunResult::new(StopReason::Error, None));
         let all = plain.end(Some(&result), SIZE, 0);
         assert!(!all.chars().any(|c| c.is_control() && c != '\n'), "{all:?}");

@@ -68,10 +68,22 @@ impl Run {
         self
     }
 
+    pub(crate) fn warning(&mut self, message: &str) -> &mut Self {
+        self.tell(EventKind::Warning { message: message.into() })
+    }
+
     pub(crate) fn ends(&mut self, seq: u32, outcome: AgentOutcome) -> &mut Self {
+        self.ends_for(seq, outcome, None)
+    }
+
+    pub(crate) fn fails(&mut self, seq: u32, reason: &str) -> &mut Self {
+        self.ends_for(seq, AgentOutcome::Failed, Some(reason.into()))
+    }
+
+    fn ends_for(&mut self, seq: u32, outcome: AgentOutcome, reason: Option<String>) -> &mut Self {
         let stranger = || Arc::new(Agent { seq, label: "?".into(), phase: None, child_id: "?".into() });
         let agent = self.agents.iter().find(|agent| agent.seq == seq).cloned().unwrap_or_else(stranger);
-        self.tell(EventKind::AgentEnd { agent: EndedAgent { agent, outcome, usage: None } })
+        self.tell(EventKind::AgentEnd { agent: EndedAgent { reason, ..EndedAgent::new(agent, outcome) } })
     }
 
     pub(crate) fn completed(&mut self) -> RunResult {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use fanfold::{Agent, AgentOutcome, Event, EventKind, Meta, Note};
+use fanfold::{Agent, AgentOutcome, Event, EventKind, Meta};
 
 use super::text;
 
@@ -107,6 +107,8 @@ impl Tree {
         match &event.kind {
             EventKind::Start { meta } => self.start(meta, at),
             EventKind::Phase { title } => self.enter(title, at),
+            EventKind::AgentQueued { agent } => self.agent_queued(agent.seq, agent.phase.as_ref(), at),
+            EventKind::AgentRefused { agent } => self.waits_no_more(agent.agent.seq, at),
             EventKind::AgentStart { agent } => self.agent_started(agent, at),
             EventKind::AgentEnd { agent } => self.agent_ended(agent.agent.seq, agent.outcome, at),
             EventKind::End { .. } => {
@@ -121,22 +123,14 @@ impl Tree {
         }
     }
 
-    /// Takes in what is told besides the events.
-    pub(crate) fn note(&mut self, note: &Note, at: u64) {
-        match note {
-            Note::Waiting { seq, phase } => {
-                let phase = phase.as_ref().map(|title| self.phase(title));
-                self.waiting.insert(*seq, phase);
-                self.tally.waiting += 1;
-                if let Some(phase) = phase.map(|index| &mut self.phases[index]) {
-                    phase.began.get_or_insert(at);
-                    phase.active = true;
-                    phase.tally.waiting += 1;
-                }
-            }
-            // It may have failed to start.
-            Note::Failed(failure) => self.waits_no_more(failure.seq, at),
-            _ => {}
+    fn agent_queued(&mut self, seq: u32, phase: Option<&Arc<str>>, at: u64) {
+        let phase = phase.map(|title| self.phase(title));
+        self.waiting.insert(seq, phase);
+        self.tally.waiting += 1;
+        if let Some(phase) = phase.map(|index| &mut self.phases[index]) {
+            phase.began.get_or_insert(at);
+            phase.active = true;
+            phase.tally.waiting += 1;
         }
     }
 
@@ -260,6 +254,8 @@ fn name(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use fanfold::{QueuedAgent, RefusedAgent};
+
     use super::super::sample::{Run, planned};
     use super::*;
 
@@ -316,8 +312,10 @@ mod tests {
         let mut run = Run::of(planned("w", &["A", "B"]));
         run.phase("A").phase("B").at(1_000);
         let mut tree = run.tree();
+        let call = |seq: u32| QueuedAgent { seq, label: "x".into(), phase: Some("A".into()) };
+        let event = |at, kind| Event { kind, id: "r".into(), n: 1, at };
         for seq in 1..=2 {
-            tree.note(&Note::Waiting { seq, phase: Some("A".into()) }, 1_000);
+            tree.event(&event(1_000, EventKind::AgentQueued { agent: call(seq) }));
         }
         assert!(tree.phases[0].active);
         let seen = run.events.len();
@@ -326,8 +324,8 @@ mod tests {
         assert!(tree.phases[0].active);
         assert_eq!(tree.phases[0].tally, Tally { waiting: 1, completed: 1, ..Tally::default() });
         // The other one cannot start.
-        let failure = fanfold::AgentFailure { seq: 2, label: "x".into(), reason: "no".into() };
-        tree.note(&Note::Failed(failure), 3_000);
+        let refused = RefusedAgent { agent: call(2), reason: "no".into() };
+        tree.event(&event(3_000, EventKind::AgentRefused { agent: refused }));
         assert!(!tree.phases[0].active);
         assert_eq!(tree.tally.waiting, 0);
     }

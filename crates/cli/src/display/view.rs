@@ -1,6 +1,6 @@
 //! What the two displays have in common: they take news in and say what to write. No clock, no terminal.
 
-use fanfold::{Event, Note, RunResult};
+use fanfold::{Event, RunResult};
 
 use super::frame::Size;
 
@@ -8,12 +8,6 @@ use super::frame::Size;
 pub(crate) trait View: Send {
     /// Something happened.
     fn event(&mut self, event: &Event, now: u64);
-
-    /// Something is told besides.
-    fn note(&mut self, note: &Note, now: u64);
-
-    /// Something was put right or ignored that a person should know of.
-    fn warning(&mut self, text: &str, now: u64);
 
     /// The command itself has something to say.
     fn notice(&mut self, text: &str, now: u64);

@@ -22,8 +22,8 @@ use fanfold_types::{
 };
 use serde_json::value::RawValue;
 
+use crate::activity::RunActivity;
 use crate::limits::Limits;
-use crate::observe::Note;
 use crate::subagents::AgentRequest;
 
 /// Longest default label, in characters.
@@ -48,8 +48,6 @@ const MAX_LOST_ERRORS: usize = 50;
 pub(crate) enum Effect<R> {
     /// Tell the observers.
     Emit(EventKind),
-    /// Tell the observers something that is for people.
-    Warn(Arc<str>),
     /// Answer a call of the script.
     Answer(R, Result<Reply, WorkflowError>),
     /// Tell the children of a script to stop; all of them for the run's own.
@@ -167,8 +165,8 @@ pub(crate) struct Books<R> {
     lost_errors: usize,
     warnings: Vec<Arc<str>>,
     effects: VecDeque<Effect<R>>,
-    /// What observers are told besides.
-    notes: Vec<Note>,
+    /// What the children report to.
+    activity: Arc<RunActivity>,
 }
 
 enum Terminal {
@@ -198,7 +196,13 @@ enum Stage {
 
 impl<R> Books<R> {
     /// Opens the books of a run, with its first event.
-    pub(crate) fn open(run_id: Arc<str>, parent: Option<Arc<str>>, meta: Arc<Meta>, limits: Limits) -> Self {
+    pub(crate) fn open(
+        run_id: Arc<str>,
+        parent: Option<Arc<str>>,
+        meta: Arc<Meta>,
+        limits: Limits,
+        activity: Arc<RunActivity>,
+    ) -> Self {
         Self {
             run_id,
             parent,
@@ -221,7 +225,7 @@ impl<R> Books<R> {
             lost_errors: 0,
             warnings: Vec::new(),
             effects: VecDeque::from([Effect::Emit(EventKind::Start { meta })]),
-            notes: Vec::new(),
+            activity,
         }
     }
 
@@ -230,14 +234,9 @@ impl<R> Books<R> {
         self.effects.pop_front()
     }
 
-    /// Whether there is something to do: effects, notes, or a call that waits for a slot if none is waited for.
+    /// Whether there is something to do: effects, or a call that waits for a slot if none is waited for.
     pub(crate) fn has_news(&self, may_wait: bool) -> bool {
-        !self.effects.is_empty() || !self.notes.is_empty() || (may_wait && self.wants_slot())
-    }
-
-    /// What observers are to be told before the effects that are left are carried out.
-    pub(crate) fn take_notes(&mut self) -> Vec<Note> {
-        std::mem::take(&mut self.notes)
+        !self.effects.is_empty() || (may_wait && self.wants_slot())
     }
 
     // ── The end of the script ───────────────────────────────────────────────────────────────────────────
@@ -299,7 +298,10 @@ impl<R> Books<R> {
         }
         let warning: Arc<str> = warning.into();
         self.warnings.push(warning.clone());
-        self.effects.push_back(Effect::Warn(warning));
+        // After a cancellation there are no events but ends.
+        if !matches!(self.terminal, Some(Terminal::Cancelled(_))) {
+            self.effects.push_back(Effect::Emit(EventKind::Warning { message: warning }));
+        }
     }
 
     // ── The end ─────────────────────────────────────────────────────────────────────────────────────────
@@ -339,7 +341,8 @@ impl<R> Books<R> {
         self.queue.clear();
         for call in std::mem::take(&mut self.calls).into_values() {
             if let Stage::Running(agent) = call.stage {
-                let agent = EndedAgent { agent, outcome: AgentOutcome::Cancelled, usage: call.usage };
+                let agent =
+                    EndedAgent { usage: call.usage, ..EndedAgent::new(agent, AgentOutcome::Cancelled) };
                 self.effects.push_back(Effect::Emit(EventKind::AgentEnd { agent }));
             }
         }

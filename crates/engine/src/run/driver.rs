@@ -24,10 +24,11 @@ use super::handle::Run;
 use super::inline::Inline;
 use super::link::{Answerer, Link, Shared};
 use super::nested::{Inside, Nursery};
+use crate::activity::RunActivity;
 use crate::agent_types::AgentTypes;
 use crate::bindings::fanfold::workflow::types as wit;
 use crate::limits::Limits;
-use crate::observe::{News, Newsroom, Observer};
+use crate::observe::{Dispatcher, Observer};
 use crate::script::Script;
 use crate::subagents::Subagents;
 
@@ -63,8 +64,9 @@ pub(crate) fn spawn(plan: Plan) -> Run {
     let (told, result) = watch::channel(None);
     let run = Run::new(plan.id.clone(), meta.clone(), canceller.clone(), result, plan.limits.grace());
 
-    let (newsroom, telling) = Newsroom::open(plan.observers, meta.clone());
-    let books = Books::open(plan.id.clone(), plan.parent, meta, plan.limits.clone());
+    let activity = Arc::new(RunActivity::new(!plan.observers.is_empty()));
+    let (dispatcher, telling) = Dispatcher::start(plan.observers, meta.clone());
+    let books = Books::open(plan.id.clone(), plan.parent, meta, plan.limits.clone(), activity.clone());
     let start = (plan.start_time_ms, plan.seed);
     let (sender, called) = mpsc::unbounded_channel();
     let who = (plan.provider.clone(), plan.agent_types);
@@ -87,7 +89,8 @@ pub(crate) fn spawn(plan: Plan) -> Run {
         provider: plan.provider,
         slots: plan.slots,
         clock: plan.clock,
-        newsroom,
+        dispatcher,
+        activity,
         events: 0,
         children: FuturesUnordered::new(),
         called,
@@ -120,7 +123,8 @@ struct Driver {
     provider: Arc<dyn Subagents>,
     slots: Arc<Semaphore>,
     clock: Clock,
-    newsroom: Newsroom,
+    dispatcher: Dispatcher,
+    activity: Arc<RunActivity>,
     events: u64,
     /// The next step of every child. They run in the run's own task: in order, and dropped with it.
     children: FuturesUnordered<BoxFuture<'static, Step>>,
@@ -152,6 +156,8 @@ impl Driver {
         let mut force: Deadline = None;
         let mut overtime: Deadline = self.limits.max_duration_ms.map(|ms| after(Duration::from_millis(ms)));
         let mut cancelled = pin!(canceller.cancelled());
+        let activity = self.activity.clone();
+        let mut collected = Box::pin(activity.collected());
 
         if canceller.is_cancelled() {
             // Cancelled before the first instruction: the script does not run at all.
@@ -193,6 +199,10 @@ impl Driver {
                     self.script_ended(report);
                     force.get_or_insert_with(|| after(self.limits.grace()));
                 }
+                () = &mut collected => {
+                    collected.set(activity.collected());
+                    self.tell_activity();
+                }
                 () = wait(&mut force) => return,
                 () = wait(&mut overtime) => {
                     overtime = None;
@@ -232,10 +242,6 @@ impl Driver {
     /// Does what the books have decided.
     fn carry_out(&mut self) {
         loop {
-            let notes = self.shared.books().take_notes();
-            for note in notes {
-                self.newsroom.tell(|| News::Note(note));
-            }
             // The books are not held while an answer wakes its receiver.
             let Some(effect) = self.shared.books().next_effect() else { return };
             match effect {
@@ -244,9 +250,8 @@ impl Driver {
                     let (id, n, clock) = (&self.id, self.events, &self.clock);
                     // The clock is the host's; without a time an event is still an event.
                     let at = catch_unwind(AssertUnwindSafe(|| clock())).unwrap_or_default();
-                    self.newsroom.tell(|| News::Event(Event { kind, id: id.clone(), n, at }));
+                    self.dispatcher.dispatch(|| Event { kind, id: id.clone(), n, at });
                 }
-                Effect::Warn(warning) => self.newsroom.tell(|| News::Warning(warning)),
                 Effect::Answer(to, answer) => answer_call(to, answer),
                 Effect::StopChildren(ScopeId::ROOT) => self.stop_children.cancel(),
                 Effect::StopChildren(scope) => {
@@ -283,7 +288,19 @@ impl Driver {
         }
     }
 
+    /// Tells what the children have said since it was told last.
+    fn tell_activity(&self) {
+        let reports = self.activity.take();
+        let mut books = self.shared.books();
+        reports.into_iter().for_each(|report| books.child_reported(report));
+    }
+
     fn note(&self, step: Step) {
+        // What a child said comes before its end.
+        self.tell_activity();
+        if let Step::Ended { seq, .. } = &step {
+            self.activity.ended(*seq);
+        }
         let mut books = self.shared.books();
         match step {
             Step::Started(started) => {

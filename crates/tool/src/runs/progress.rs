@@ -173,11 +173,7 @@ mod tests {
             let outcome =
                 [AgentOutcome::Completed, AgentOutcome::Failed, AgentOutcome::Cancelled][n as usize % 3];
             if n < 30 {
-                tell(
-                    &mut progress,
-                    1,
-                    EventKind::AgentEnd { agent: EndedAgent { agent, outcome, usage: None } },
-                );
+                tell(&mut progress, 1, EventKind::AgentEnd { agent: EndedAgent::new(agent, outcome) });
             }
         }
         let AgentCounts { running, completed, failed, cancelled } = progress.agents;

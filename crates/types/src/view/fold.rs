@@ -6,14 +6,22 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::mem;
 
-use super::shown::{AgentState, AgentView, LogView, PhaseView, RunHead, RunState, ViewChanges};
-use crate::{AgentFailure, Event, EventKind, Line, ResultLine, SessionRecord, Usage};
+use super::shown::{AgentState, AgentView, LogView, PhaseView, RetryView, RunHead, RunState, ViewChanges};
+use crate::{
+    AgentFailure, AgentProgress, AgentRetry, EndedAgent, Event, EventKind, Line, ProgressKind, ResultLine,
+    SessionRecord, Usage,
+};
 
 /// How many logs are kept, and how many bytes of them: enough to read, and little enough for a page.
 const MAX_LOGS: usize = 2_000;
 const MAX_LOG_BYTES: usize = 1 << 20;
 /// How much of one log is kept.
 const MAX_LOG_LINE: usize = 16 << 10;
+/// How many characters of what an agent says are kept, and of the name of its tool.
+const MAX_SAID: usize = 400;
+const MAX_TOOL: usize = 200;
+/// How many warnings are kept that events tell; the engine tells no more of a run.
+const MAX_WARNINGS: usize = 200;
 /// How many events wait for one that is late. After that it counts as lost.
 const MAX_WAITING: usize = 20_000;
 
@@ -74,7 +82,7 @@ impl RunView {
         &self.phases
     }
 
-    /// The agents that have started, in that order.
+    /// The agents, in the order in which they were called, or started where calls were not told.
     pub fn agents(&self) -> &[AgentView] {
         &self.agents
     }
@@ -141,7 +149,7 @@ impl RunView {
                 self.agent_started(*seq, label, phase.as_ref(), child_id, None)
             }
             SessionRecord::AgentEnd { seq, outcome, .. } => {
-                self.agent_ended(*seq, AgentState::from(*outcome), None, None)
+                self.agent_ended(*seq, AgentState::from(*outcome), None, None, None)
             }
             SessionRecord::RunEnd { stop_reason, .. } => self.end(RunState::from(*stop_reason), None),
         }
@@ -170,10 +178,8 @@ impl RunView {
         for AgentFailure { seq, reason, .. } in &result.failures {
             let seq = u64::from(*seq);
             self.reasons.insert(seq, reason.clone());
-            if let Some(&index) = self.agent_by_seq.get(&seq) {
-                let agent = &mut self.agents[index as usize];
+            if let Some(agent) = self.agent(seq) {
                 agent.reason = Some(reason.clone());
-                agent.changed = self.revision;
             }
         }
         true
@@ -192,10 +198,9 @@ impl RunView {
         }
         self.run.current_phase = None;
         for index in 0..self.agents.len() {
-            if self.agents[index].state == AgentState::Running {
-                self.agents[index].state = AgentState::Interrupted;
+            if matches!(self.agents[index].state, AgentState::Queued | AgentState::Running) {
                 self.agents[index].changed = self.revision;
-                self.tally(self.agents[index].phase, |tally| tally.move_to(AgentState::Interrupted));
+                self.move_to(index, AgentState::Interrupted);
             }
         }
         for index in 0..self.phases.len() {
@@ -253,14 +258,43 @@ impl RunView {
             }
             EventKind::Phase { title } => self.enter(title, at),
             EventKind::Log { message } => self.log(message, at),
+            EventKind::AgentQueued { agent } => {
+                let seq = agent.seq.into();
+                if !self.agent_by_seq.contains_key(&seq) {
+                    self.add_agent(seq, &agent.label, agent.phase.as_ref(), AgentState::Queued, Some(at));
+                }
+            }
+            EventKind::AgentRefused { agent: refused } => {
+                let agent = &refused.agent;
+                self.fail(agent.seq, &agent.label, &refused.reason);
+                self.agent_ended(
+                    agent.seq.into(),
+                    AgentState::Refused,
+                    None,
+                    Some(&refused.reason),
+                    Some(at),
+                );
+            }
             EventKind::AgentStart { agent } => {
                 let seq = agent.seq.into();
                 self.agent_started(seq, &agent.label, agent.phase.as_ref(), &agent.child_id, Some(at));
             }
-            EventKind::AgentEnd { agent } => {
-                self.agent_ended(agent.agent.seq.into(), agent.outcome.into(), agent.usage, Some(at));
+            EventKind::AgentRetry { agent } => self.agent_retries(agent, at),
+            EventKind::AgentProgress { agent } => self.agent_says(agent, at),
+            EventKind::AgentEnd { agent: EndedAgent { agent, outcome, usage, reason } } => {
+                if let Some(reason) = reason {
+                    self.fail(agent.seq, &agent.label, reason);
+                }
+                self.agent_ended(agent.seq.into(), (*outcome).into(), *usage, reason.as_deref(), Some(at));
+            }
+            EventKind::Warning { message } => {
+                let run = &mut self.run;
+                if !run.has_result && run.warnings.len() < MAX_WARNINGS {
+                    run.warnings.push(message.to_string());
+                }
             }
             EventKind::End { result } => {
+                self.give_up_queued(at);
                 self.end(result.stop_reason.into(), Some(at));
                 self.run.agents_started = Some(result.agents_started);
                 if !self.run.has_result {
@@ -324,7 +358,8 @@ impl RunView {
     /// Sees whether a phase still goes on, after something of it has ended.
     fn settle(&mut self, index: u32, at: Option<u64>) {
         let phase = &mut self.phases[index as usize];
-        let active = self.run.current_phase == Some(index) || phase.agents.running > 0;
+        let waits = phase.agents.running > 0 || phase.agents.queued > 0;
+        let active = self.run.current_phase == Some(index) || waits;
         if phase.active || active {
             phase.ended = phase.ended.max(at);
         }
@@ -353,6 +388,45 @@ impl RunView {
         }
     }
 
+    /// An agent that is told of for the first time.
+    fn add_agent(
+        &mut self,
+        seq: u64,
+        label: &str,
+        phase: Option<&Arc<str>>,
+        state: AgentState,
+        queued: Option<u64>,
+    ) -> usize {
+        let phase = phase.map(|title| self.phase(title, queued));
+        let place = self.agents.len();
+        let index = u32::try_from(place).unwrap_or(u32::MAX);
+        self.agent_by_seq.insert(seq, index);
+        self.agents.push(AgentView {
+            index,
+            seq,
+            label: label.to_string(),
+            phase,
+            child_id: String::new(),
+            state,
+            queued,
+            began: None,
+            ended: None,
+            usage: None,
+            reason: self.reasons.get(&seq).cloned(),
+            retries: 0,
+            retry: None,
+            heard: None,
+            said: String::new(),
+            tool: None,
+            changed: self.revision,
+        });
+        self.tally(phase, |tally| *tally.count(state) += 1);
+        if let Some(index) = phase {
+            self.phases[index as usize].active = true;
+        }
+        place
+    }
+
     fn agent_started(
         &mut self,
         seq: u64,
@@ -361,52 +435,121 @@ impl RunView {
         child_id: &str,
         at: Option<u64>,
     ) -> bool {
-        if self.agent_by_seq.contains_key(&seq) {
-            return false;
-        }
-        let phase = phase.map(|title| self.phase(title, at));
-        let index = u32::try_from(self.agents.len()).unwrap_or(u32::MAX);
-        self.agent_by_seq.insert(seq, index);
-        self.agents.push(AgentView {
-            index,
-            seq,
-            label: label.to_string(),
-            phase,
-            child_id: child_id.to_string(),
-            state: AgentState::Running,
-            began: at,
-            ended: None,
-            usage: None,
-            reason: self.reasons.get(&seq).cloned(),
-            changed: self.revision,
-        });
-        self.tally(phase, |tally| tally.running += 1);
+        let place = match self.agent_by_seq.get(&seq) {
+            Some(&index) if self.agents[index as usize].state == AgentState::Queued => {
+                self.move_to(index as usize, AgentState::Running);
+                index as usize
+            }
+            Some(_) => return false,
+            None => {
+                let place = self.add_agent(seq, label, phase, AgentState::Running, None);
+                if let Some(phase) = self.agents[place].phase {
+                    let phase = &mut self.phases[phase as usize];
+                    phase.began = phase.began.or(at);
+                }
+                place
+            }
+        };
+        let agent = &mut self.agents[place];
+        agent.child_id = child_id.to_string();
+        (agent.began, agent.heard) = (at, at);
+        agent.changed = self.revision;
         self.run.peak = self.run.peak.max(self.run.agents.running);
-        if let Some(index) = phase {
-            self.phases[index as usize].active = true;
-        }
         true
     }
 
-    fn agent_ended(&mut self, seq: u64, state: AgentState, usage: Option<Usage>, at: Option<u64>) -> bool {
+    /// The agent of this call, which changes.
+    fn agent(&mut self, seq: u64) -> Option<&mut AgentView> {
+        let index = *self.agent_by_seq.get(&seq)?;
+        let agent = self.agents.get_mut(index as usize)?;
+        agent.changed = self.revision;
+        Some(agent)
+    }
+
+    fn agent_retries(&mut self, retry: &AgentRetry, at: u64) {
+        let Some(agent) = self.agent(retry.seq.into()) else { return };
+        agent.retries = agent.retries.saturating_add(1);
+        agent.heard = Some(at);
+        agent.retry = Some(RetryView {
+            kind: retry.kind.clone(),
+            reason: retry.reason.clone(),
+            until: at.saturating_add(retry.wait_ms),
+        });
+        agent.said.clear();
+    }
+
+    fn agent_says(&mut self, progress: &AgentProgress, at: u64) {
+        let Some(agent) = self.agent(progress.seq.into()) else { return };
+        agent.heard = Some(at);
+        agent.retry = None;
+        match progress.kind {
+            ProgressKind::Text => {
+                agent.said.push_str(&progress.text);
+                if let Some((start, _)) = agent.said.char_indices().nth_back(MAX_SAID) {
+                    agent.said.drain(..start);
+                    let first = agent.said.chars().next().map_or(0, char::len_utf8);
+                    agent.said.drain(..first);
+                }
+            }
+            ProgressKind::Tool => agent.tool = Some(progress.text.chars().take(MAX_TOOL).collect()),
+            ProgressKind::Reasoning | ProgressKind::Stderr => {}
+        }
+    }
+
+    fn fail(&mut self, seq: u32, label: &str, reason: &str) {
+        if !self.run.has_result {
+            let (label, reason) = (label.to_string(), reason.to_string());
+            self.run.failures.push(AgentFailure { seq, label, reason });
+        }
+    }
+
+    fn agent_ended(
+        &mut self,
+        seq: u64,
+        state: AgentState,
+        usage: Option<Usage>,
+        reason: Option<&str>,
+        at: Option<u64>,
+    ) -> bool {
         let Some(&index) = self.agent_by_seq.get(&seq) else { return false };
-        let agent = &mut self.agents[index as usize];
-        if agent.state != AgentState::Running {
+        let place = index as usize;
+        let agent = &mut self.agents[place];
+        if !matches!(agent.state, AgentState::Queued | AgentState::Running) {
             return false;
         }
-        agent.state = state;
         agent.ended = at;
         agent.usage = usage;
+        agent.retry = None;
+        if let Some(reason) = reason {
+            agent.reason = Some(reason.to_string());
+        }
         agent.changed = self.revision;
         let phase = agent.phase;
         if let Some(usage) = usage.filter(|_| !self.counted) {
             self.run.usage = Some(self.run.usage.unwrap_or_default() + usage);
         }
-        self.tally(phase, |tally| tally.move_to(state));
+        self.move_to(place, state);
         if let Some(index) = phase {
             self.settle(index, at);
         }
         true
+    }
+
+    /// The run is over: what has not started never will.
+    fn give_up_queued(&mut self, at: u64) {
+        for place in 0..self.agents.len() {
+            if self.agents[place].state == AgentState::Queued {
+                let seq = self.agents[place].seq;
+                self.agent_ended(seq, AgentState::Refused, None, None, Some(at));
+            }
+        }
+    }
+
+    fn move_to(&mut self, place: usize, state: AgentState) {
+        let agent = &mut self.agents[place];
+        let from = mem::replace(&mut agent.state, state);
+        let phase = agent.phase;
+        self.tally(phase, |tally| tally.move_from(from, state));
     }
 
     /// Counts something in the run and in a phase of it.

@@ -8,4 +8,6 @@ mod fold;
 mod shown;
 
 pub use fold::RunView;
-pub use shown::{AgentState, AgentView, LogView, PhaseView, RunHead, RunState, Tally, ViewChanges};
+pub use shown::{
+    AgentState, AgentView, LogView, PhaseView, RetryView, RunHead, RunState, Tally, ViewChanges,
+};

@@ -45,6 +45,10 @@ impl From<StopReason> for RunState {
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum AgentState {
+    /// It waits for its turn.
+    Queued,
+    /// It did not start.
+    Refused,
     /// It runs.
     Running,
     /// It gave an answer.
@@ -73,6 +77,10 @@ impl From<AgentOutcome> for AgentState {
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "they are AgentState's")]
 pub struct Tally {
+    #[serde(default)]
+    pub queued: u32,
+    #[serde(default)]
+    pub refused: u32,
     pub running: u32,
     pub completed: u32,
     pub failed: u32,
@@ -83,6 +91,8 @@ pub struct Tally {
 impl Tally {
     pub(super) fn count(&mut self, state: AgentState) -> &mut u32 {
         match state {
+            AgentState::Queued => &mut self.queued,
+            AgentState::Refused => &mut self.refused,
             AgentState::Running => &mut self.running,
             AgentState::Completed => &mut self.completed,
             AgentState::Failed => &mut self.failed,
@@ -91,9 +101,10 @@ impl Tally {
         }
     }
 
-    pub(super) fn move_to(&mut self, state: AgentState) {
-        self.running = self.running.saturating_sub(1);
-        *self.count(state) += 1;
+    pub(super) fn move_from(&mut self, from: AgentState, to: AgentState) {
+        let count = self.count(from);
+        *count = count.saturating_sub(1);
+        *self.count(to) += 1;
     }
 }
 
@@ -139,9 +150,9 @@ pub struct RunHead {
     /// Why it did not complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<WorkflowError>,
-    /// The agents that could not start or ended without success, known with the result.
+    /// The agents that could not start or ended without success, in the order they were told.
     pub failures: Vec<AgentFailure>,
-    /// What was put right or ignored on the way, known with the result.
+    /// What was put right or ignored on the way.
     pub warnings: Vec<String>,
     /// Whether the result was told.
     pub has_result: bool,
@@ -153,7 +164,7 @@ pub struct RunHead {
     pub missing_events: u64,
 }
 
-/// A phase that has started: the script entered it, or an agent of it started. One that is only planned is in
+/// A phase that has started: the script entered it, or called an agent of it. One that is only planned is in
 /// [`Meta::phases`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(tsify::Tsify))]
@@ -170,7 +181,7 @@ pub struct PhaseView {
     /// When it was last seen to be left, or one of its agents to end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<u64>,
-    /// Whether the script is in it, or an agent of it runs.
+    /// Whether the script is in it, or an agent of it runs or waits for its turn.
     pub active: bool,
     /// Its agents.
     pub agents: Tally,
@@ -178,13 +189,13 @@ pub struct PhaseView {
     pub(super) changed: u64,
 }
 
-/// An agent that has started.
+/// An agent: a call of `agent()` that waits for its turn, runs, or is over.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(tsify::Tsify))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct AgentView {
-    /// Its place, in the order in which they started, from 0.
+    /// Its place, in the order in which they were first heard of, from 0.
     pub index: u32,
     /// The number of its `agent()` call in the run, from 1.
     pub seq: u64,
@@ -193,10 +204,13 @@ pub struct AgentView {
     /// Its phase by its index, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<u32>,
-    /// The provider's name for it.
+    /// The provider's name for it; empty before it has started.
     pub child_id: String,
     /// How far it is.
     pub state: AgentState,
+    /// When it was called, where that was told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queued: Option<u64>,
     /// When it began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began: Option<u64>,
@@ -206,11 +220,40 @@ pub struct AgentView {
     /// What it cost, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// Why it did not succeed, known with the result.
+    /// Why it did not start or succeed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// How many of its attempts failed and were followed by another one.
+    #[serde(default)]
+    pub retries: u32,
+    /// The attempt that failed last, until something is heard of the next one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry: Option<RetryView>,
+    /// When it last said something, or began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heard: Option<u64>,
+    /// The end of what it has said, at most 400 characters. Its text, not its thinking.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub said: String,
+    /// The tool that it called last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
     #[serde(skip)]
     pub(super) changed: u64,
+}
+
+/// An attempt that failed, while the next one is waited for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(tsify::Tsify))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct RetryView {
+    /// What kind of failure it was, in one word.
+    pub kind: String,
+    /// What was wrong.
+    pub reason: String,
+    /// When the next attempt begins.
+    pub until: u64,
 }
 
 /// A line that the script logged.

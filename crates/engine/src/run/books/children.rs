@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use fanfold_types::{
-    Agent, AgentFailure, AgentOutcome, EndedAgent, ErrorCode, EventKind, Usage, WorkflowError, Worktree,
+    Agent, AgentFailure, AgentOutcome, AgentProgress, AgentRetry, EndedAgent, ErrorCode, EventKind,
+    QueuedAgent, RefusedAgent, Usage, WorkflowError, Worktree,
 };
 
 use super::{Books, Call, ChildEnd, Effect, NAME_CHARS, Reply, ScopeId, Stage, Terminal, cut, cut_to};
-use crate::observe::Note;
+use crate::activity::Report;
 use crate::subagents::AgentRequest;
 
 impl<R> Books<R> {
@@ -55,11 +56,30 @@ impl<R> Books<R> {
         let error =
             ErrorCode::AgentStart.error(format!("agent {seq} ({:?}) could not start: {reason}", call.label));
         if self.is_wanted(&call) {
-            self.fail(seq, &call.label, reason);
+            self.refuse(seq, &call, reason);
         }
         if let Some(reply) = call.reply {
             self.effects.push_back(Effect::Answer(reply, Err(error)));
         }
+    }
+
+    /// Tells what children say while they work.
+    pub(crate) fn child_reported(&mut self, report: Report) {
+        let (Report::Progress(AgentProgress { seq, .. }) | Report::Retry(AgentRetry { seq, .. })) = &report;
+        // Of one that was never announced, or is over, nothing is told.
+        if self.terminal.is_some()
+            || !matches!(self.calls.get(seq), Some(Call { stage: Stage::Running(_), .. }))
+        {
+            return;
+        }
+        let event = match report {
+            Report::Progress(agent) => EventKind::AgentProgress { agent },
+            Report::Retry(mut agent) => {
+                (agent.kind, agent.reason) = (cut_to(&agent.kind, NAME_CHARS), cut(&agent.reason));
+                EventKind::AgentRetry { agent }
+            }
+        };
+        self.effects.push_back(Effect::Emit(event));
     }
 
     /// Whether a call's answer still has somebody to go to.
@@ -68,9 +88,15 @@ impl<R> Books<R> {
     }
 
     fn fail(&mut self, seq: u32, label: &str, reason: String) {
-        let failure = AgentFailure { seq, label: label.to_owned(), reason };
-        self.notes.push(Note::Failed(failure.clone()));
-        self.failures.push(failure);
+        self.failures.push(AgentFailure { seq, label: label.to_owned(), reason });
+    }
+
+    /// A call does not start although its answer is wanted.
+    fn refuse(&mut self, seq: u32, call: &Call<R>, reason: String) {
+        self.fail(seq, &call.label, reason.clone());
+        let agent = QueuedAgent { seq, label: call.label.clone(), phase: call.phase.clone() };
+        self.effects
+            .push_back(Effect::Emit(EventKind::AgentRefused { agent: RefusedAgent { agent, reason } }));
     }
 
     /// A child has used so many tokens; told before its end.
@@ -95,7 +121,7 @@ impl<R> Books<R> {
     fn refuse_all(&mut self, refusal: WorkflowError) {
         for seq in std::mem::take(&mut self.queue) {
             let Some(call) = self.calls.remove(&seq) else { continue };
-            self.fail(seq, &call.label, refusal.message.clone());
+            self.refuse(seq, &call, refusal.message.clone());
             if let Some(reply) = call.reply {
                 self.effects.push_back(Effect::Answer(reply, Err(refusal.clone())));
             }
@@ -109,16 +135,13 @@ impl<R> Books<R> {
         // What a child does after it was told to stop is stopping, unless it made it.
         let stopped = !self.is_wanted(&call) && !matches!(end, ChildEnd::Completed(_));
         let mut refusal = None;
-        let (outcome, answer) = match end {
-            _ if stopped => (AgentOutcome::Cancelled, Ok(Reply::None)),
-            ChildEnd::Completed(reply) => (AgentOutcome::Completed, Ok(reply)),
-            ChildEnd::Failed(reason) => {
-                self.fail(seq, &call.label, cut(&reason));
-                (AgentOutcome::Failed, Ok(Reply::None))
-            }
+        let (outcome, reason, answer) = match end {
+            _ if stopped => (AgentOutcome::Cancelled, None, Ok(Reply::None)),
+            ChildEnd::Completed(reply) => (AgentOutcome::Completed, None, Ok(reply)),
+            ChildEnd::Failed(reason) => (AgentOutcome::Failed, Some(cut(&reason)), Ok(Reply::None)),
             ChildEnd::Cancelled => {
-                self.fail(seq, &call.label, "it stopped without having been told to".to_owned());
-                (AgentOutcome::Cancelled, Ok(Reply::None))
+                let reason = "it stopped without having been told to".to_owned();
+                (AgentOutcome::Cancelled, Some(reason), Ok(Reply::None))
             }
             ChildEnd::Broken(ref reason) | ChildEnd::Fatal(ref reason) => {
                 let reason = cut(reason);
@@ -129,14 +152,15 @@ impl<R> Books<R> {
                 }
                 let message =
                     format!("the provider broke while agent {seq} ({:?}) ran: {reason}", call.label);
-                self.fail(seq, &call.label, reason);
-                (AgentOutcome::Failed, Err(ErrorCode::AgentResult.error(message)))
+                (AgentOutcome::Failed, Some(reason), Err(ErrorCode::AgentResult.error(message)))
             }
         };
+        if let Some(reason) = &reason {
+            self.fail(seq, &call.label, reason.clone());
+        }
         if let Stage::Running(agent) = call.stage {
-            self.effects.push_back(Effect::Emit(EventKind::AgentEnd {
-                agent: EndedAgent { agent, outcome, usage: call.usage },
-            }));
+            let agent = EndedAgent { usage: call.usage, reason, ..EndedAgent::new(agent, outcome) };
+            self.effects.push_back(Effect::Emit(EventKind::AgentEnd { agent }));
         }
         if let Some(reply) = call.reply {
             self.effects.push_back(Effect::Answer(reply, answer));

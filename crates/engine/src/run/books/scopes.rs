@@ -1,6 +1,6 @@
 //! The workflows that run inside of a run, and share its books.
 
-use fanfold_types::{ErrorCode, WorkflowError};
+use fanfold_types::{ErrorCode, EventKind, QueuedAgent, RefusedAgent, WorkflowError};
 
 use super::{Books, Effect, LooseEnds, MAX_LEVELS, Scope, ScopeId};
 
@@ -45,13 +45,18 @@ impl<R> Books<R> {
             return;
         }
         self.tell_lost(loose_ends);
-        let calls = &mut self.calls;
-        self.queue.retain(|seq| {
-            let ended = calls.get(seq).is_some_and(|call| call.scope == scope);
-            if ended {
-                calls.remove(seq);
+        let Self { calls, queue, effects, .. } = self;
+        queue.retain(|seq| {
+            let Some(call) = calls.remove(seq) else { return false };
+            if call.scope != scope {
+                calls.insert(*seq, call);
+                return true;
             }
-            !ended
+            let agent = QueuedAgent { seq: *seq, label: call.label, phase: call.phase };
+            let reason = "the workflow that called it has ended".to_owned();
+            effects
+                .push_back(Effect::Emit(EventKind::AgentRefused { agent: RefusedAgent { agent, reason } }));
+            false
         });
         self.effects.push_back(Effect::StopChildren(scope));
     }

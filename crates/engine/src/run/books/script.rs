@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use fanfold_types::{ErrorCode, EventKind, WorkflowError};
+use fanfold_types::{ErrorCode, EventKind, QueuedAgent, WorkflowError};
 
 use super::{Books, Call, Effect, NAME_CHARS, ScopeId, Stage, Terminal, cut_to, default_label};
 use crate::limits::Limits;
-use crate::observe::Note;
 use crate::subagents::{AgentOptions, AgentRequest};
 
 impl<R> Books<R> {
@@ -69,7 +68,8 @@ impl<R> Books<R> {
             .as_deref()
             .map(|phase| cut_to(phase, NAME_CHARS).into())
             .or_else(|| self.scopes.get(&scope)?.phase.clone());
-        self.notes.push(Note::Waiting { seq, phase: phase.clone() });
+        let agent = QueuedAgent { seq, label: label.clone(), phase: phase.clone() };
+        self.effects.push_back(Effect::Emit(EventKind::AgentQueued { agent }));
         let request = AgentRequest {
             run_id: self.run_id.clone(),
             parent: self.parent.clone(),
@@ -78,6 +78,7 @@ impl<R> Books<R> {
             phase: phase.clone(),
             prompt,
             options,
+            activity: self.activity.of(seq),
         };
         self.calls.insert(
             seq,

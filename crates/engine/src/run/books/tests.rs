@@ -13,7 +13,6 @@ struct Test {
     books: Books<u32>,
     events: Vec<EventKind>,
     answers: BTreeMap<u32, Result<Reply, WorkflowError>>,
-    warnings: Vec<Arc<str>>,
     stopped: bool,
 }
 
@@ -23,8 +22,9 @@ impl Test {
     }
 
     fn with(limits: Limits) -> Self {
-        let books = Books::open("r".into(), None, Arc::new(Meta::new("m", "d")), limits);
-        Self { books, events: Vec::new(), answers: BTreeMap::new(), warnings: Vec::new(), stopped: false }
+        let activity = Arc::new(RunActivity::new(true));
+        let books = Books::open("r".into(), None, Arc::new(Meta::new("m", "d")), limits, activity);
+        Self { books, events: Vec::new(), answers: BTreeMap::new(), stopped: false }
     }
 
     /// Calls `agent()`; the prompt's number is the reply's.
@@ -54,7 +54,6 @@ impl Test {
         while let Some(effect) = self.books.next_effect() {
             match effect {
                 Effect::Emit(kind) => self.events.push(kind),
-                Effect::Warn(warning) => self.warnings.push(warning),
                 Effect::Answer(to, answer) => {
                     assert!(self.answers.insert(to, answer).is_none(), "call {to} is answered twice");
                 }
@@ -69,11 +68,13 @@ impl Test {
         result
     }
 
-    /// The events in short: `start`, `phase t`, `log m`, `+1`, `-1 completed`, `end`.
+    /// The events in short: `start`, `phase t`, `log m`, `+1`, `-1 completed`, `end`. Warnings and calls that wait
+    /// are left out.
     fn story(&mut self) -> Vec<String> {
         self.carry_out();
         self.events
             .iter()
+            .filter(|event| !matches!(event, EventKind::AgentQueued { .. } | EventKind::Warning { .. }))
             .map(|event| match event {
                 EventKind::Start { .. } => "start".into(),
                 EventKind::Phase { title } => format!("phase {title}"),
@@ -82,6 +83,7 @@ impl Test {
                 EventKind::AgentEnd { agent } => {
                     format!("-{} {:?}", agent.agent.seq, agent.outcome).to_lowercase()
                 }
+                EventKind::AgentRefused { agent } => format!("refused {}", agent.agent.seq),
                 EventKind::End { result } => format!("end {:?}", result.stop_reason).to_lowercase(),
                 other => format!("{other:?}"),
             })
@@ -176,7 +178,7 @@ fn narration_is_bounded_in_number_and_size() {
 }
 
 #[test]
-fn a_start_that_fails_is_told_to_the_script_alone() {
+fn a_start_that_fails_is_refused_and_has_no_other_events() {
     let mut test = Test::new();
     test.call(1).unwrap();
     test.start();
@@ -185,7 +187,7 @@ fn a_start_that_fails_is_told_to_the_script_alone() {
     let result = test.close();
     assert_eq!((result.agents_started, result.failures[0].reason.as_str()), (1, "no"));
     assert_eq!(test.answers[&1].as_ref().unwrap_err().code, Some(ErrorCode::AgentStart));
-    assert_eq!(test.story(), ["start", "end error"]);
+    assert_eq!(test.story(), ["start", "refused 1", "end error"]);
 }
 
 #[test]
@@ -238,7 +240,8 @@ fn after_a_fatal_end_nothing_starts_any_more() {
     assert_eq!(result.agents_started, 4);
     let failures: Vec<_> = result.failures.iter().map(|f| (f.seq, f.reason.as_str())).collect();
     assert_eq!(failures, [(1, "the key is refused"), (3, refusal), (4, refusal)]);
-    assert_eq!(test.story(), ["start", "+1", "+2", "-1 failed", "-2 completed", "end error"]);
+    let story = ["start", "+1", "+2", "-1 failed", "refused 3", "refused 4", "-2 completed", "end error"];
+    assert_eq!(test.story(), story);
 }
 
 #[test]
@@ -434,7 +437,9 @@ fn what_a_person_should_know_is_said_once() {
     });
     let result = test.close();
     assert_eq!(result.warnings, ["w", "two are lost", "Error: x"]);
-    assert_eq!(test.warnings.len(), 3);
+    test.carry_out();
+    let warned = test.events.iter().filter(|event| matches!(event, EventKind::Warning { .. })).count();
+    assert_eq!(warned, 3);
     assert_eq!(result.never_awaited, 2);
 }
 
