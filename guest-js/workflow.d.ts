@@ -227,6 +227,11 @@ interface WorkflowMeta {
     /** The model its agents are meant for. */
     model?: string;
   }[];
+  /**
+   * What the script takes as its {@link args}: a JSON Schema with an object at its root. A run with other args does not
+   * start (`INVALID_ARGUMENT`).
+   */
+  args?: JsonSchema;
 }
 
 // ── Of scripts with a header ─────────────────────────────────────────────────────────────────────────────────

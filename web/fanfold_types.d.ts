@@ -464,6 +464,11 @@ export interface Meta {
      * The phases the author plans. A run may enter others, and may skip these.
      */
     phases?: Phase[];
+    /**
+     * What the script takes as its `args`: a JSON Schema with an object at its root. The engine checks it, and a run's
+     * args against it before the run starts.
+     */
+    args?: Record<string, unknown>;
 }
 
 /**
@@ -554,12 +559,12 @@ export interface RunHead {
 }
 
 /**
- * Tokens that models read and wrote, as their providers report them.
+ * Tokens that models read and wrote and what that cost, as their providers report it.
  *
  * ```
  * use fanfold_types::Usage;
- * let all: Usage = [Usage::new(100, 20), Usage::new(50, 5)].into_iter().sum();
- * assert_eq!(all, Usage::new(150, 25));
+ * let all: Usage = [Usage::new(100, 20).cached(80, 0), Usage::new(50, 5)].into_iter().sum();
+ * assert_eq!(all, Usage::new(150, 25).cached(80, 0));
  * ```
  */
 export interface Usage {
@@ -571,6 +576,18 @@ export interface Usage {
      * What models wrote, their thinking included.
      */
     outputTokens?: number;
+    /**
+     * How much of `input_tokens` was read from a cache. Missing in JSON for 0.
+     */
+    cacheReadTokens?: number;
+    /**
+     * How much of `input_tokens` was written to a cache. Missing in JSON for 0.
+     */
+    cacheCreationTokens?: number;
+    /**
+     * What it cost, where a provider says so: in JSON a number of US dollars.
+     */
+    costUsd?: number;
 }
 
 /**

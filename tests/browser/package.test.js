@@ -80,7 +80,7 @@ await init()
 const view = new RunView()
 const changes: ViewChanges = view.since(0)
 const agents: AgentView[] = changes.agents
-const state: "running" | "completed" | "failed" | "cancelled" | "interrupted" = agents[0]!.state
+const state: "queued" | "refused" | "running" | "completed" | "failed" | "cancelled" | "interrupted" = agents[0]!.state
 const code: ErrorCode | undefined = changes.run.error?.code
 const event: Event = { type: "workflow/log", id: "r", n: 1, at: 1, message: "m" }
 const taken: boolean = view.event(event)

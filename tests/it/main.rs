@@ -1,6 +1,7 @@
 //! Tests of Fanfold as a library.
 
 mod agent_types;
+mod args;
 mod component;
 mod conformance;
 mod corpus;

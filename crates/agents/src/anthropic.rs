@@ -4,8 +4,8 @@
 use fanfold::Usage;
 use serde_json::{Value, json};
 
-use crate::failure::FailureKind;
-use crate::http::protocol::{Protocol, Reply, Stop, Turn, tokens};
+use crate::http::protocol::{Protocol, Reply, Turn, cost, tokens};
+use crate::http::stop::{MESSAGES, Stops};
 use crate::http::{ApiKey, HttpAgents, HttpError, closed};
 
 /// The API wants to be told.
@@ -50,6 +50,7 @@ impl Protocol for Messages {
     const OPERATION: &'static str = "messages";
     const KEY: (&'static str, &'static str) = ("x-api-key", "");
     const HEADERS: &'static [(&'static str, &'static str)] = &[("anthropic-version", "2023-06-01")];
+    const STOPS: &'static Stops = &MESSAGES;
 
     fn body(turn: &Turn<'_>) -> Value {
         let mut body = json!({
@@ -73,62 +74,55 @@ impl Protocol for Messages {
     fn event(reply: &mut Reply, event: &Value) {
         match event.get("type").and_then(Value::as_str).unwrap_or_default() {
             "message_start" => count(reply, event.pointer("/message/usage")),
-            "content_block_start" => {
-                reply.text.push_str(text_of(event.get("content_block")));
-            }
-            "content_block_delta" => {
-                reply.text.push_str(text_of(event.get("delta")));
-            }
+            "content_block_start" => read(reply, event.get("content_block")),
+            "content_block_delta" => read(reply, event.get("delta")),
             "message_delta" => {
                 stop(reply, event.get("delta"));
                 count(reply, event.get("usage"));
             }
-            "message_stop" => reply.complete = true,
-            // Pings, ends of blocks, and what is yet to be invented.
+            "message_stop" => reply.end(),
+            // Ends of blocks, and what is yet to be invented.
             _ => {}
         }
     }
 
     fn whole(reply: &mut Reply, body: &Value) {
         let blocks = body.get("content").and_then(Value::as_array);
-        reply.text.extend(blocks.into_iter().flatten().map(|block| text_of(Some(block))));
+        blocks.into_iter().flatten().for_each(|block| read(reply, Some(block)));
         count(reply, body.get("usage"));
         stop(reply, Some(body));
     }
-
-    fn stop(reason: &str) -> Stop {
-        match reason {
-            "max_tokens" => Stop::Early(FailureKind::Length, "the model reached maxTokens before the end"),
-            "model_context_window_exceeded" => {
-                Stop::Early(FailureKind::Length, "the model's context was full before the end")
-            }
-            "refusal" => Stop::Early(FailureKind::Refusal, "the model declined"),
-            "tool_use" | "pause_turn" => {
-                Stop::Early(FailureKind::Protocol, "the model called a tool, and it was given none")
-            }
-            _ => Stop::Done,
-        }
-    }
 }
 
-/// The text of a block or of a piece of one; thinking is not part of the answer.
-fn text_of(block: Option<&Value>) -> &str {
-    let is_text = |block: &&Value| matches!(block["type"].as_str(), Some("text" | "text_delta"));
-    block.filter(is_text).and_then(|block| block.get("text")?.as_str()).unwrap_or_default()
+/// Reads a block, or a piece of one.
+fn read(reply: &mut Reply, block: Option<&Value>) {
+    let Some(block) = block else { return };
+    match block["type"].as_str().unwrap_or_default() {
+        "text" | "text_delta" => reply.say(block["text"].as_str().unwrap_or_default()),
+        "thinking" | "thinking_delta" | "redacted_thinking" => reply.think(true),
+        "tool_use" => reply.call(true),
+        _ => {}
+    }
 }
 
 fn stop(reply: &mut Reply, place: Option<&Value>) {
-    if let Some(reason) = place.and_then(|place| place.get("stop_reason")?.as_str()) {
-        reply.stop = Some(reason.into());
+    let Some(place) = place else { return };
+    // A refusal says more: https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons
+    let detail = |name: &str| place.get("stop_details")?.get(name)?.as_str();
+    if detail("type") == Some("refusal") {
+        reply.decline(detail("explanation").unwrap_or_default());
+        detail("category").into_iter().for_each(|category| reply.decline_as(category));
     }
+    reply.stop::<Messages>(place.get("stop_reason"));
 }
 
 /// Counts are those of the whole answer so far; a later one may leave out what an earlier one said.
 fn count(reply: &mut Reply, usage: Option<&Value>) {
     let Some(usage) = usage else { return };
-    let read = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];
-    let read = read.iter().map(|name| tokens(usage, name)).fold(0, u64::saturating_add);
-    let before = reply.usage.unwrap_or_default();
-    let written = tokens(usage, "output_tokens");
-    reply.usage = Some(Usage::new(read.max(before.input_tokens), written.max(before.output_tokens)));
+    let [read, created] =
+        ["cache_read_input_tokens", "cache_creation_input_tokens"].map(|name| tokens(usage, name));
+    let all = tokens(usage, "input_tokens").saturating_add(read).saturating_add(created);
+    let mut counted = Usage::new(all, tokens(usage, "output_tokens")).cached(read, created);
+    counted.cost_usd = cost(usage);
+    reply.count(counted);
 }

@@ -1,5 +1,4 @@
-//! Asking for an answer and, where there is a schema, for a value that satisfies it: finding the value in the answer,
-//! and asking again.
+//! Asking for an answer and, where there is a schema, for a value that satisfies it, and asking again.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,10 +6,10 @@ use std::sync::Arc;
 use fanfold::{AgentRequest, AgentType, Answer, ChildError, Schema, StartError};
 use serde_json::Value;
 
-use crate::{json, text};
+use crate::answer::{self, Unusable};
 
-/// How much of a bad answer goes back to who gave it, in bytes.
-const MAX_ANSWER_BYTES: usize = 8 * 1024;
+/// A text up to this size takes too little time to leave the executor's thread for.
+const QUICK_BYTES: usize = 64 * 1024;
 
 /// Whoever answers prompts.
 pub trait Answerer: Send {
@@ -49,40 +48,43 @@ impl Question {
         Ok(Self { prompt, schema, attempts })
     }
 
-    /// Asks until the answer is good or was asked for often enough.
+    /// Asks until the answer is good or was asked for often enough. Reasoning and terminal escape codes are left out of it.
     ///
     /// # Errors
     /// The answerer's own, and what comes of [`Unsatisfied`].
     pub async fn ask<A: Answerer>(&self, whom: &mut A) -> Result<Answer, A::Error> {
-        let Some(schema) = &self.schema else {
-            return whom.answer(&self.prompt).await.map(Answer::text);
-        };
         let mut prompt = self.prompt.clone();
-        let mut wrong = Vec::new();
-        for _ in 0..self.attempts {
-            let answer: Arc<str> = whom.answer(&prompt).await?.into();
-            // Megabytes of JSON take their time.
-            let reading = {
-                let (answer, schema) = (answer.clone(), schema.clone());
-                tokio::task::spawn_blocking(move || read(&answer, &schema))
-            };
-            let read = tokio::select! {
-                biased;
-                error = whom.unwanted() => return Err(error),
-                read = reading => read,
+        let mut last = Vec::new();
+        for _ in 0..self.attempts.max(1) {
+            let answer = whom.answer(&prompt).await?;
+            let read = if self.schema.is_none() && answer.len() <= QUICK_BYTES {
+                Ok(answer::read(&answer, None))
+            } else {
+                let schema = self.schema.clone();
+                let reading = tokio::task::spawn_blocking(move || answer::read(&answer, schema.as_deref()));
+                tokio::select! {
+                    biased;
+                    error = whom.unwanted() => return Err(error),
+                    read = reading => read,
+                }
             };
             match read {
-                Ok(Ok(value)) => return Ok(Answer::structured(value)),
-                Ok(Err(errors)) => wrong = errors,
+                Ok(Ok(answer)) => return Ok(answer),
+                Ok(Err(Unusable::NoValue { said, wrong })) => {
+                    prompt = again(&self.prompt, &said, &wrong);
+                    last = wrong;
+                }
+                Ok(Err(Unusable::ReasoningAlone(chars))) => {
+                    return Err(Unsatisfied::ReasoningAlone { chars }.into());
+                }
                 Err(error) => return Err(Unsatisfied::Unreadable(error.to_string()).into()),
             }
-            prompt = again(&self.prompt, &answer, &wrong);
         }
-        Err(Unsatisfied::Wrong { attempts: self.attempts, wrong }.into())
+        Err(Unsatisfied::Wrong { attempts: self.attempts, wrong: last }.into())
     }
 }
 
-/// Why no value was found.
+/// Why there is no answer in what was said.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Unsatisfied {
@@ -92,6 +94,11 @@ pub enum Unsatisfied {
         attempts: u32,
         /// What was wrong, a violation each.
         wrong: Vec<String>,
+    },
+    /// There was reasoning of so many characters, and no text after it.
+    ReasoningAlone {
+        /// Its length.
+        chars: usize,
     },
     /// Reading an answer broke.
     Unreadable(String),
@@ -106,6 +113,12 @@ impl fmt::Display for Unsatisfied {
                 if *attempts == 1 { "time" } else { "times" },
                 wrong.join("; "),
             ),
+            Self::ReasoningAlone { chars } => {
+                write!(
+                    f,
+                    "the answer has no text: reasoning came, {chars} characters of it, and nothing after it"
+                )
+            }
             Self::Unreadable(error) => write!(f, "cannot read the answer: {error}"),
         }
     }
@@ -114,7 +127,9 @@ impl fmt::Display for Unsatisfied {
 impl From<Unsatisfied> for ChildError {
     fn from(unsatisfied: Unsatisfied) -> Self {
         match unsatisfied {
-            Unsatisfied::Wrong { .. } => Self::failed(unsatisfied.to_string()),
+            Unsatisfied::Wrong { .. } | Unsatisfied::ReasoningAlone { .. } => {
+                Self::failed(unsatisfied.to_string())
+            }
             Unsatisfied::Unreadable(_) => Self::broken(unsatisfied.to_string()),
         }
     }
@@ -152,30 +167,9 @@ fn again(prompt: &str, answer: &str, errors: &[String]) -> String {
          It does not satisfy the schema:\n\
          - {}\n\n\
          Answer again, with the whole corrected JSON value and nothing else.\n",
-        text::ends(answer, MAX_ANSWER_BYTES),
+        answer,
         errors.join("\n- "),
     )
-}
-
-/// Finds the value in an answer.
-///
-/// # Errors
-/// What is wrong with the likeliest value in it; never empty.
-pub(crate) fn read(answer: &str, schema: &Schema) -> Result<Value, Vec<String>> {
-    let mut wrong = None;
-    for candidate in json::candidates(answer) {
-        let errors = match json::parse(candidate) {
-            Ok(value) => match schema.violations(&value) {
-                errors if errors.is_empty() => return Ok(value),
-                errors => errors,
-            },
-            Err(error) if candidate.starts_with('{') => vec![format!("not JSON: {error}")],
-            // Prose, or code of another kind.
-            Err(_) => continue,
-        };
-        wrong.get_or_insert(errors);
-    }
-    Err(wrong.unwrap_or_else(|| vec!["there is no JSON in the answer".into()]))
 }
 
 #[cfg(test)]
@@ -183,32 +177,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    fn schema() -> Schema {
-        let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
-        Schema::new(&schema).unwrap()
-    }
-
-    #[test]
-    fn the_first_place_whose_value_satisfies_the_schema_counts() {
-        let answer = "Draft {\"n\": 1}, example {\"n\": \"x\"}\n```json\n{\"m\": 2}\n```\nwith {}.";
-        assert_eq!(read(answer, &schema()), Ok(json!({"n": 1})));
-    }
-
-    #[test]
-    fn errors_are_those_of_the_likeliest_value() {
-        for (answer, expected) in [
-            ("I cannot.", "there is no JSON in the answer"),
-            ("", "there is no JSON in the answer"),
-            ("[1]", r#"(root): value is not of type "object""#),
-            ("{\"n\": 1", "not JSON: EOF while parsing an object at line 1 column 7"),
-            ("```\n{\"n\": 1.5}\n```\n{\"n\": null}", r#"/n: value is not of type "integer""#),
-            ("It is {\"n\": 1,}.", "not JSON: trailing comma at line 1 column 9"),
-            ("fn main() { nothing }", "there is no JSON in the answer"),
-        ] {
-            assert_eq!(read(answer, &schema()), Err(vec![expected.to_owned()]), "{answer}");
-        }
-    }
 
     #[test]
     fn a_kind_without_instructions_leaves_the_prompt_as_it_is() {
@@ -219,12 +187,11 @@ mod tests {
     }
 
     #[test]
-    fn asking_again_tells_everything_that_helps_within_bounds() {
+    fn asking_again_tells_everything_that_helps() {
         let prompt = with_schema("Count the files.", &json!({"type": "object"}));
-        let second = again(&prompt, &"z".repeat(1 << 20), &["/n: no".into(), "/m: no".into()]);
+        let second = again(&prompt, "zzz", &["/n: no".into(), "/m: no".into()]);
         for part in ["Count the files.", r#"{"type":"object"}"#, "zzz", "\n- /n: no\n- /m: no\n"] {
             assert!(second.contains(part), "{part}");
         }
-        assert!(second.len() < MAX_ANSWER_BYTES + 1024);
     }
 }

@@ -23,8 +23,9 @@ use crate::worktree::Worktrees;
 /// It runs without a shell, in its own process group and in the working directory chosen. The prompt is
 /// written to its standard input as UTF-8 and the input closed; a program need not read it. What it writes to
 /// its standard output by the time it exits is the answer, with line ends at the end trimmed and invalid
-/// UTF-8 replaced. An exit status other than 0 is a failure, told with the end of its standard error. It has
-/// no terminal: a program that asks questions there is stopped by the system.
+/// UTF-8 replaced, without terminal escape codes and [reasoning](crate::reasoning). An exit status other than 0
+/// is a failure, told with the end of its standard error. It has no terminal: a program that asks questions there
+/// is stopped by the system.
 ///
 /// The options of the call are environment variables; those of options not given are not set.
 ///

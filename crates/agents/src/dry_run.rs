@@ -22,8 +22,8 @@ use crate::sample;
 /// | `const`, `enum` | that; the first |
 /// | `$ref`, `allOf` | what it refers to; all of them together |
 /// | `anyOf`, `oneOf` | the first branch that is not null |
-/// | several types | the first that is not null; without any, what `properties` or `items` say, else a string |
-/// | object | every property in order, then what else is required, as strings |
+/// | several types | the first that is not null; without any, what `properties`, `items` or `prefixItems` say, else a string |
+/// | object | every property in order, then what else is required, by `dependentRequired` too, as strings |
 /// | array | two items, or as many as `minItems` and `maxItems` allow |
 /// | string | the name of its property (`value` at the root), `#0`, `#1`… in arrays, in the length allowed; one of its `format` |
 /// | boolean, number, null | `true`; 1, or what is next to it within the bounds; `null` |

@@ -50,9 +50,9 @@ failure_kinds! {
     RateLimit = "rateLimit",
     /// The other side is overloaded or broken. Tried again.
     Server = "server",
-    /// No connection, or it broke before the answer began. Tried again.
+    /// No connection, or it ended before anything of the answer came. Tried again.
     Connection = "connection",
-    /// The answer broke off.
+    /// The answer broke off, or ended and did not say why.
     CutOff = "cutOff",
     /// The child took longer than `timeoutMs`.
     Timeout = "timeout",
@@ -70,7 +70,7 @@ failure_kinds! {
     AnswerSize = "answerSize",
     /// No answer satisfied the schema.
     Schema = "schema",
-    /// What came is not what the protocol says.
+    /// What came is not what the protocol says, or an answer without text.
     Protocol = "protocol",
     /// The agent's process ended before its answer.
     Exit = "exit",
@@ -88,7 +88,7 @@ impl FailureKind {
         matches!(self, Self::Authentication | Self::Quota)
     }
 
-    /// Whether it is tried again without having been asked to: nothing was answered yet, and it may pass.
+    /// Whether it is tried again without having been asked to: there is no answer, and it may pass.
     pub const fn is_transient(self) -> bool {
         matches!(self, Self::RateLimit | Self::Server | Self::Connection)
     }
@@ -142,6 +142,7 @@ impl From<Unsatisfied> for Failure {
     fn from(unsatisfied: Unsatisfied) -> Self {
         match unsatisfied {
             Unsatisfied::Wrong { .. } => Self::new(FailureKind::Schema, unsatisfied.to_string()),
+            Unsatisfied::ReasoningAlone { .. } => Self::new(FailureKind::Protocol, unsatisfied.to_string()),
             Unsatisfied::Unreadable(_) => Self::Broken(unsatisfied.to_string()),
         }
     }

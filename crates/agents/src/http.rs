@@ -7,6 +7,7 @@ pub(crate) mod protocol;
 mod refusal;
 mod schema;
 mod sse;
+pub(crate) mod stop;
 mod work;
 
 use std::fmt;
@@ -51,9 +52,15 @@ use crate::attempts::Retries;
 /// `timeoutMs` spans all tries. `stallMs`, or [`stall`](Self::stall), bounds each silence: until the answer begins, and
 /// between its pieces. A child that is cancelled, out of time or dropped closes its connection at once.
 ///
+/// # Answers
+/// A text is an answer only if the API has said why the model stopped, and that means that it had said everything:
+/// reasons are closed lists, which `docs/agents.md` has. Once the reason has come, what the answer cost is waited for
+/// up to two seconds.
+///
 /// # Keys
 /// A key goes into one header of requests to the base URL, and nowhere else. Redirects are not followed. The key is
-/// left out of every error and of `Debug`.
+/// left out of every error and of `Debug`, and of answers that repeat it, unless it may be a word: fewer than 8
+/// characters, or fewer than 12 and no digit.
 ///
 /// # Panics
 /// Children panic outside of a Tokio runtime, or in one whose I/O or time driver is not enabled.
@@ -98,7 +105,11 @@ impl<P: Protocol> HttpAgents<P> {
             effort: false,
             max_tokens: None,
             structured_output: true,
-            bounds: Bounds { answer_bytes: 10 * 1024 * 1024, stall: Duration::from_secs(300) },
+            bounds: Bounds {
+                answer_bytes: 10 * 1024 * 1024,
+                stall: Duration::from_secs(300),
+                deadline: None,
+            },
             schema_attempts: 3,
             retries: Retries { transient: 2, longest_wait: Duration::from_secs(60) },
         };

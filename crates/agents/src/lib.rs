@@ -8,6 +8,7 @@
 //! - [`OpenAi`], [`Anthropic`]: ask a model API over HTTP ([`HttpAgents`])
 //! - [`Acp`]: runs a coding agent per child, by the Agent Client Protocol
 //! - [`FailureKind`]: what kind of failure ended a child of the latter three
+//! - [`reasoning`]: what a model thought, told apart from its answer
 //! - [`ask`]: asking for a value that satisfies a schema, of agents that know text alone
 //!
 //! The trait that they implement is [`fanfold::Subagents`].
@@ -23,17 +24,21 @@
 #![forbid(unsafe_code)]
 
 mod acp;
+mod answer;
 mod anthropic;
 pub mod ask;
 mod attempts;
 mod command;
 mod dry_run;
+mod escapes;
 mod failure;
+mod fences;
 mod http;
 mod json;
 mod openai;
 mod patience;
 mod process;
+pub mod reasoning;
 mod record;
 mod sample;
 mod scripted;
@@ -50,12 +55,16 @@ pub use openai::{ChatCompletions, OpenAi};
 pub use scripted::Scripted;
 pub use worktree::{Cleaned, GitError, Outcome, WorktreeError, Worktrees, clean as clean_worktrees};
 
-/// The door for the fuzz targets: finds the value in an answer, as [`Command`] does. Not part of the library.
+/// The door for the fuzz targets: finds the value in an answer, as all providers do. Not part of the library.
 ///
 /// # Errors
 /// What is wrong with the likeliest value in the answer.
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub fn find_value(answer: &str, schema: &fanfold::Schema) -> Result<serde_json::Value, Vec<String>> {
-    ask::read(answer, schema)
+    match answer::read(answer, Some(schema)) {
+        Ok(answer) => Ok(answer.structured.unwrap_or_default()),
+        Err(answer::Unusable::NoValue { wrong, .. }) => Err(wrong),
+        Err(answer::Unusable::ReasoningAlone(_)) => Err(Vec::new()),
+    }
 }

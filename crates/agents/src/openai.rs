@@ -4,8 +4,8 @@
 use fanfold::Usage;
 use serde_json::{Value, json};
 
-use crate::failure::FailureKind;
-use crate::http::protocol::{Protocol, Reply, Stop, Turn, tokens};
+use crate::http::protocol::{Protocol, Reply, Turn, cost, tokens};
+use crate::http::stop::{CHAT_COMPLETIONS, Stops};
 use crate::http::{ApiKey, HttpAgents, HttpError, closed};
 
 /// A provider that asks any OpenAI-compatible API: OpenAI, vLLM, llama.cpp, Ollama, OpenRouter and others.
@@ -47,6 +47,7 @@ impl Protocol for ChatCompletions {
     const OPERATION: &'static str = "chat/completions";
     const KEY: (&'static str, &'static str) = ("authorization", "Bearer ");
     const HEADERS: &'static [(&'static str, &'static str)] = &[];
+    const STOPS: &'static Stops = &CHAT_COMPLETIONS;
 
     fn body(turn: &Turn<'_>) -> Value {
         let mut body = json!({
@@ -80,48 +81,62 @@ impl Protocol for ChatCompletions {
         if let Some(choice) = event.pointer("/choices/0") {
             read(reply, choice, "delta");
         }
-        // Some send it with every piece, counted up.
-        if let Some(usage) = event.get("usage").filter(|usage| usage.is_object()) {
-            reply.usage =
-                Some(Usage::new(tokens(usage, "prompt_tokens"), tokens(usage, "completion_tokens")));
-        }
+        count(reply, event);
     }
 
     fn whole(reply: &mut Reply, body: &Value) {
         if let Some(choice) = body.pointer("/choices/0") {
             read(reply, choice, "message");
         }
-    }
-
-    fn stop(reason: &str) -> Stop {
-        match reason {
-            "length" => Stop::Early(FailureKind::Length, "the model reached its most tokens before the end"),
-            "content_filter" => {
-                Stop::Early(FailureKind::ContentFilter, "a content filter stopped the answer")
-            }
-            "tool_calls" | "function_call" => {
-                Stop::Early(FailureKind::Protocol, "the model called a tool, and it was given none")
-            }
-            _ => Stop::Done,
-        }
+        count(reply, body);
     }
 }
 
 /// Reads a choice, whose words are in a delta or a message.
 fn read(reply: &mut Reply, choice: &Value, place: &str) {
+    // Some always send every field.
+    let filled = |value: Option<&Value>| match value {
+        Some(Value::String(text)) => !text.is_empty(),
+        Some(Value::Array(items)) => !items.is_empty(),
+        Some(Value::Object(fields)) => fields.values().any(|field| !field.is_null() && field != ""),
+        _ => false,
+    };
     if let Some(said) = choice.get(place) {
         match said.get("content") {
-            Some(Value::String(text)) => reply.text.push_str(text),
-            // Some write texts in parts.
-            Some(Value::Array(parts)) => {
-                let texts = parts.iter().filter_map(|part| part.get("text")?.as_str());
-                reply.text.extend(texts);
-            }
+            Some(Value::String(text)) => reply.say(text),
+            // Some write texts in parts, and what the model thought among them.
+            Some(Value::Array(parts)) => parts.iter().for_each(|part| match part["type"].as_str() {
+                Some("text" | "output_text") | None => reply.say(part["text"].as_str().unwrap_or_default()),
+                Some("refusal") => reply.decline(part["refusal"].as_str().unwrap_or_default()),
+                Some(_) => reply.think(true),
+            }),
             _ => {}
         }
-        reply.refusal.push_str(said.get("refusal").and_then(Value::as_str).unwrap_or_default());
+        reply.decline(said.get("refusal").and_then(Value::as_str).unwrap_or_default());
+        let thinking = ["reasoning_content", "reasoning", "reasoning_details"];
+        reply.think(thinking.iter().any(|name| filled(said.get(name))));
+        reply.call(["tool_calls", "function_call"].iter().any(|name| filled(said.get(name))));
     }
-    if let Some(reason) = choice.get("finish_reason").and_then(Value::as_str) {
-        reply.stop = Some(reason.into());
+    reply.stop::<ChatCompletions>(choice.get("finish_reason"));
+}
+
+/// Counts what an event or a body tells. Some send it with every piece, counted up; Moonshot sends it with the choice,
+/// Groq in a place of its own.
+fn count(reply: &mut Reply, place: &Value) {
+    let places = ["/usage", "/choices/0/usage", "/x_groq/usage"].iter().filter_map(|at| place.pointer(at));
+    for usage in places.filter(|usage| usage.is_object()) {
+        let most = |names: &[&str]| {
+            let details = usage.get("prompt_tokens_details").unwrap_or(&Value::Null);
+            names.iter().map(|name| tokens(usage, name).max(tokens(details, name))).max().unwrap_or_default()
+        };
+        // OpenAI, Moonshot (outside of the details), DeepSeek, gateways to Anthropic.
+        let read = most(&["cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens"]);
+        // OpenRouter, gateways to Anthropic.
+        let created = most(&["cache_write_tokens", "cache_creation_tokens", "cache_creation_input_tokens"]);
+        let parts = read.saturating_add(created.max(tokens(usage, "prompt_cache_miss_tokens")));
+        let all = tokens(usage, "prompt_tokens").max(parts);
+        let mut counted = Usage::new(all, tokens(usage, "completion_tokens")).cached(read, created);
+        counted.cost_usd = cost(usage);
+        reply.count(counted);
     }
 }

@@ -27,6 +27,11 @@ impl Patience {
         Self { cancel, timeout_ms: request.options.timeout_ms.unwrap_or_default(), deadline }
     }
 
+    /// When its time is over, if that is bounded.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
     /// Returns once patience is over.
     pub(crate) async fn over(&self) -> Stop {
         let out_of_time = async {

@@ -3,6 +3,9 @@
 //! Not every schema has one that can be found this way (patterns are ignored, for one); the engine checks what
 //! comes of it like any other answer.
 
+use std::collections::HashSet;
+
+use fanfold::Schema;
 use serde_json::{Map, Number, Value};
 
 /// The deepest value, as deep as those that a run may return.
@@ -58,7 +61,7 @@ impl Maker<'_> {
             if self.open.contains(reference) {
                 return Ok(false);
             }
-            let target = reference.strip_prefix('#').and_then(|pointer| self.root.pointer(pointer));
+            let target = Schema::part(self.root, reference);
             let target = target.ok_or_else(|| format!("the schema has no part {reference:?}"))?.clone();
             self.open.push(reference.clone());
             if !self.gather(&target, keywords)? {
@@ -67,6 +70,12 @@ impl Maker<'_> {
         }
         for part in fields.get("allOf").and_then(Value::as_array).into_iter().flatten() {
             if !self.gather(part, keywords)? {
+                return Ok(false);
+            }
+        }
+        for (name, part) in fields.get("dependentSchemas").and_then(Value::as_object).into_iter().flatten() {
+            let is_made = fields.get("properties").is_some_and(|properties| properties.get(name).is_some());
+            if is_made && !self.gather(part, keywords)? {
                 return Ok(false);
             }
         }
@@ -102,7 +111,7 @@ impl Maker<'_> {
     }
 
     fn object(&mut self, keywords: &Keywords, suffix: &str) -> Result<Value, String> {
-        let required: Vec<&str> = list(keywords, "required").iter().filter_map(Value::as_str).collect();
+        let required = required(keywords);
         let mut object = Map::new();
         for (name, schema) in keywords.get("properties").and_then(Value::as_object).into_iter().flatten() {
             match self.deeper(schema, name, suffix)? {
@@ -197,6 +206,30 @@ fn is_null(schema: &Value) -> bool {
         || only("enum", &Value::Array(vec![Value::Null]))
 }
 
+fn names(list: &Value) -> impl Iterator<Item = &str> {
+    list.as_array().into_iter().flatten().filter_map(Value::as_str)
+}
+
+/// The names of the properties that an object must have if it has all that the schema names.
+fn required(keywords: &Keywords) -> Vec<&str> {
+    let mut required: Vec<&str> = keywords.get("required").into_iter().flat_map(names).collect();
+    let properties = keywords.get("properties").and_then(Value::as_object).into_iter().flat_map(Map::keys);
+    let mut present: Vec<&str> = properties.map(String::as_str).chain(required.iter().copied()).collect();
+    let mut known: HashSet<&str> = present.iter().copied().collect();
+    let dependent = keywords.get("dependentRequired").and_then(Value::as_object);
+    // Properties may depend on those that depend on others.
+    let mut at = 0;
+    while let Some(name) = present.get(at) {
+        at += 1;
+        let more = dependent.and_then(|dependent| dependent.get(*name)).into_iter().flat_map(names);
+        for name in more.filter(|name| known.insert(name)) {
+            required.push(name);
+            present.push(name);
+        }
+    }
+    required
+}
+
 /// Adds a keyword to those of another schema that must hold as well.
 fn merge(keywords: &mut Keywords, keyword: &str, value: &Value) {
     match (keywords.get_mut(keyword), value) {
@@ -226,7 +259,7 @@ fn kind(keywords: &Keywords) -> &str {
             kinds.find(|kind| *kind != "null").unwrap_or("null")
         }
         _ if keywords.contains_key("properties") => "object",
-        _ if keywords.contains_key("items") => "array",
+        _ if keywords.contains_key("items") || keywords.contains_key("prefixItems") => "array",
         _ => "string",
     }
 }
@@ -306,6 +339,15 @@ mod tests {
             (json!({"type": "array", "maxItems": 0}), json!([])),
             (json!({"type": "array", "uniqueItems": true, "items": {"type": "integer"}}), json!([1])),
             (json!({"prefixItems": [{"const": 1}], "type": "array", "items": false}), json!([1])),
+            (json!({"prefixItems": [{"const": 1}, {"const": 2}, {"const": 3}]}), json!([1, 2, 3])),
+            (
+                json!({"properties": {"a": {}}, "dependentRequired": {"c": ["d"], "a": ["b", "c"], "e": ["f"]}}),
+                json!({"a": "a", "b": "b", "c": "c", "d": "d"}),
+            ),
+            (
+                json!({"properties": {"a": {}}, "dependentSchemas": {"a": {"properties": {"b": {"const": 1}}}, "c": false}}),
+                json!({"a": "a", "b": 1}),
+            ),
             (
                 json!({"items": {"type": "object", "properties": {"t": {}, "tags": {"type": "array", "maxItems": 1}}}}),
                 json!([{"t": "t#0", "tags": ["tags#0"]}, {"t": "t#1", "tags": ["tags#0"]}]),
@@ -351,6 +393,8 @@ mod tests {
         let node = json!({"name": "name", "left": null, "more": []});
         assert_eq!(of(&schema), Ok(json!({"tree": node, "again": node})));
         assert!(of(&json!({"$ref": "#/$defs/none"})).is_err());
+        let escaped = json!({"$ref": "#/$defs/a%20b~1", "$defs": {"a b/": {"const": 1}}});
+        assert_eq!(of(&escaped), Ok(json!(1)));
     }
 
     #[test]

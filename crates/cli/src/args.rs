@@ -173,6 +173,8 @@ Examples:
       over standard input and output, as most clients start a server
   claude mcp add fanfold -- fanfold mcp --agent-command \"claude -p\"
       in Claude Code, with Claude Code as the subagents
+  fanfold mcp --name triage --name review
+      with two saved workflows as tools of their own; `fanfold list` shows which there are
   fanfold mcp --transport http --listen 127.0.0.1:8321
       over HTTP on this machine alone; prints the address, and the token that clients must send
   FANFOLD_TOKEN=… fanfold mcp --transport http --listen 127.0.0.1:8321 --token-env FANFOLD_TOKEN
@@ -189,6 +191,14 @@ pub(crate) struct McpArgs {
 
     #[command(flatten)]
     pub(crate) settings: SettingsArgs,
+
+    /// Make this saved workflow a tool of its own, whose arguments are the workflow's args; may be given again
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Vec<String>,
+
+    /// Make every saved workflow a tool of its own
+    #[arg(long, conflicts_with = "name")]
+    pub(crate) all_workflows: bool,
 
     /// Answer a call of `workflow` after this time even if its run goes on, with the run's id. Default: 50000 for
     /// clients that ask for no progress, since they give up after a minute; no limit for others

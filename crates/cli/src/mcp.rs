@@ -4,10 +4,10 @@ use std::env;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, anyhow, ensure};
 use fanfold::CancellationToken;
 use fanfold_agents::Scripted;
-use fanfold_mcp::{Agents, HttpOptions, Sampling, Server, ServerOptions, http_url};
+use fanfold_mcp::{Agents, HttpOptions, Sampling, SavedWorkflow, Server, ServerOptions, http_url};
 use fanfold_tool::ToolConfig;
 use tokio::net::TcpListener;
 use uuid::Uuid;
@@ -18,7 +18,7 @@ use crate::args::{HttpArgs, McpArgs, Transport};
 use crate::provider::WithDefaults;
 use crate::settings::Settings;
 use crate::signals::Interrupts;
-use crate::workflows::Workflows;
+use crate::workflows::{Saved, Workflows};
 use crate::{display, engine, status};
 
 /// What is told of canned answers, since a model that takes them for real ones would pass them on.
@@ -75,7 +75,9 @@ async fn server(args: &McpArgs) -> Result<Server> {
         }
         _ => (WithDefaults::new(&settings, None).await?, Agents::Engine),
     };
-    let builder = engine::builder(AgentFiles::read(&here), Workflows::read(&here), settings.limits.clone())
+    let workflows = Workflows::read(&here);
+    let saved = saved(&workflows, args)?;
+    let builder = engine::builder(AgentFiles::read(&here), workflows, settings.limits.clone())
         .provider("spawn", spawn)
         .provider(Sampling::NAME, sampling);
     let engine = engine::make(builder).await?;
@@ -85,8 +87,30 @@ async fn server(args: &McpArgs) -> Result<Server> {
     }
     let mut options = ServerOptions::default();
     options.agents = agents;
+    options.saved = saved;
     options.answer_within = args.answer_within_ms.map(Duration::from_millis);
     Server::new(engine, config, options).context("failed to make the server")
+}
+
+/// The saved workflows that are tools of their own, as they are now.
+fn saved(workflows: &Workflows, args: &McpArgs) -> Result<Vec<SavedWorkflow>> {
+    if !args.all_workflows {
+        let tool = |name: &String| tool(workflows, workflows.find(name).map_err(anyhow::Error::msg)?);
+        return args.name.iter().map(tool).collect();
+    }
+    let visible = workflows.all().iter().filter(|saved| !saved.hidden);
+    // One that cannot be run is no reason to offer none.
+    let tool = |saved| tool(workflows, saved).map_err(|error| display::notice(&format!("{error:#}"))).ok();
+    Ok(visible.filter_map(tool).collect())
+}
+
+fn tool(workflows: &Workflows, saved: &Saved) -> Result<SavedWorkflow> {
+    let shown = || format!("{} is no tool", workflows.shown(&saved.path));
+    if let Some(problem) = &saved.problem {
+        return Err(anyhow!("{problem}")).with_context(shown);
+    }
+    let script = saved.text().map_err(anyhow::Error::msg).with_context(shown)?;
+    SavedWorkflow::new(saved.meta.clone(), script).with_context(shown)
 }
 
 async fn serve(server: &Server, args: &McpArgs, stop: CancellationToken) -> Result<()> {

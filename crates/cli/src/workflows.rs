@@ -31,6 +31,16 @@ pub(crate) struct Saved {
     pub(crate) hidden: bool,
 }
 
+impl Saved {
+    /// The script.
+    ///
+    /// # Errors
+    /// Its file cannot be read.
+    pub(crate) fn text(&self) -> Result<String, String> {
+        text(&self.path)
+    }
+}
+
 impl Workflows {
     /// Looks for the workflows of a folder. Reads their headers and runs nothing.
     pub(crate) fn read(here: &Path) -> Self {

@@ -69,7 +69,7 @@ impl Engine {
     ///
     /// # Errors
     /// When nothing was started: `SCRIPT_PARSE` with line and column, `META_INVALID` with every violation,
-    /// `INVALID_ARGUMENT` for args, provider or cap, `OUTPUT_LIMIT` for a script or args that are too large; a limit
+    /// `INVALID_ARGUMENT` for args (also those that are not what `meta.args` asks for), provider or cap, `OUTPUT_LIMIT` for a script or args that are too large; a limit
     /// that the script breaks while it is parsed; `CANCELLED` if the request's token fires meanwhile.
     ///
     /// # Panics
@@ -111,6 +111,7 @@ impl Engine {
             },
             _ => compiling.await?,
         };
+        script.check_args(args.as_deref()).await?;
         // 53 bits, so that a seed survives JSON.
         let seed = request.seed.unwrap_or_else(|| Uuid::new_v4().as_u64_pair().1 >> 11);
         // If both have been cancelled meanwhile, it was the caller.

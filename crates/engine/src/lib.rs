@@ -89,7 +89,7 @@ pub use limits::Limits;
 pub use observe::{EventStream, Observer, event_stream};
 pub use request::StartRequest;
 pub use run::Run;
-pub use schema::Schema;
+pub use schema::{Ignored, Schema};
 pub use script::{Dialect, Script};
 pub use subagents::{
     AgentOptions, AgentRequest, Answer, Child, ChildError, StartError, Subagents, Support, UsageMeter,

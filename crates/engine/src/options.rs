@@ -56,10 +56,9 @@ pub(crate) fn parse(json: &str, schemas: &Schemas) -> Result<(AgentOptions, Vec<
         let message = format!("agent() has no option {name:?} (it has: {}){meant}", KNOWN.join(", "));
         return Err(ErrorCode::UnsupportedOption.error(message).on(name));
     }
-    let schema = fields.remove("schema");
-    let validator = schema.as_ref().map(|schema| schemas.get(schema)).transpose()?;
+    let validator = fields.remove("schema").map(|schema| schemas.get(&schema)).transpose()?;
     let options = AgentOptions {
-        schema,
+        schema: validator.as_ref().map(|schema| schema.as_json().clone()),
         validator,
         label: text(&fields, "label", true)?,
         phase: text(&fields, "phase", false)?,

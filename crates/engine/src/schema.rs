@@ -1,12 +1,18 @@
-//! JSON Schemas that scripts give: what can be enforced, and enforcing it.
+//! JSON Schemas that scripts give, for answers of agents and for args: what can be enforced, and enforcing it.
 
 mod cost;
+mod keywords;
+mod normal;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fanfold_types::{ErrorCode, WorkflowError};
 use jsonschema::PatternOptions;
+pub use normal::Ignored;
+use normal::{Normal, normalise};
 use serde_json::Value;
 
 /// The most violations told of one value: enough to mend it by.
@@ -33,92 +39,119 @@ const MAX_VIOLATION_CHARS: usize = 300;
 
 /// A JSON Schema with an object at its root, ready to check values.
 ///
-/// It is read as draft 2020-12 unless it names another. Known formats but `regex` are checked, others ignored. No
-/// pattern runs for ever, and no reference leaves the schema. A value that would take too many steps to check
-/// counts as one that does not satisfy it.
+/// It is one of draft 2020-12, or is rewritten as one ([`as_json`](Self::as_json)): `nullable` of OpenAPI, and
+/// `items` as a list, `additionalItems`, `dependencies` and `exclusiveMinimum: true` of earlier drafts are understood.
+/// Known formats but `regex` are checked, others ignored. No pattern runs for ever, and no reference leaves the schema.
+/// A value that would take too many steps to check counts as one that does not satisfy it.
 ///
 /// ```
 /// use serde_json::json;
 /// let schema = fanfold::Schema::new(&json!({"type": "object", "properties": {"n": {"type": "integer"}}}))?;
 /// assert!(schema.violations(&json!({"n": 1})).is_empty());
 /// assert_eq!(schema.violations(&json!({"n": "1"})), [r#"/n: value is not of type "integer""#]);
+///
+/// let misspelt = fanfold::Schema::new(&json!({"type": "object", "requierd": ["n"]}));
+/// assert!(misspelt.unwrap_err().message.contains("did you mean \"required\"?"));
 /// # Ok::<(), fanfold::WorkflowError>(())
 /// ```
 #[derive(Debug)]
 pub struct Schema {
     validator: jsonschema::Validator,
-    source: Value,
+    /// What it was before it was rewritten, if it was.
+    written: Option<Value>,
+    normal: Value,
+    ignored: Vec<Ignored>,
 }
 
 impl Schema {
     /// Reads a schema.
     ///
     /// # Errors
-    /// `UNSUPPORTED_SCHEMA` for what cannot be enforced: a root that is not an object, references that leave
-    /// the schema or do not begin with `#`, patterns that cannot be matched in linear time, schemas that look at
-    /// themselves without end or too often.
+    /// `UNSUPPORTED_SCHEMA` for what cannot be enforced: a root that is not an object, keywords of other drafts and
+    /// languages with no clear meaning, misspelt ones, references that leave the schema or lead to no schema, patterns
+    /// that cannot be matched in linear time, schemas that look at themselves without end or too often.
     pub fn new(schema: &Value) -> Result<Self, WorkflowError> {
-        Self::of_text(schema, &schema.to_string())
+        Self::of_text(schema, &schema.to_string(), &OPTION)
+    }
+
+    /// Reads the schema of a script's args.
+    ///
+    /// # Errors
+    /// `META_INVALID` for what [`Schema::new`] refuses.
+    pub(crate) fn of_args(schema: &Value) -> Result<Self, WorkflowError> {
+        Self::of_text(schema, &schema.to_string(), &ARGS)
     }
 
     /// The same of a schema whose JSON is at hand.
-    fn of_text(schema: &Value, text: &str) -> Result<Self, WorkflowError> {
+    fn of_text(schema: &Value, text: &str, origin: &Origin) -> Result<Self, WorkflowError> {
+        let refuse = |message: &str| origin.refuse("", message);
         let Some(fields) = schema.as_object() else {
-            return Err(unsupported("schema must be a JSON Schema object", "schema"));
+            return Err(refuse("must be a JSON Schema object"));
         };
         if fields.get("type").and_then(Value::as_str) != Some("object") {
-            let message = "schema must describe an object: give its root {type: \"object\", …} and put other \
-                           values in a property";
-            return Err(unsupported(message, "schema.type"));
+            let message = "must describe an object: give its root {type: \"object\", …} and put other values in a \
+                           property";
+            return Err(origin.refuse(".type", message));
         }
         if text.len() > MAX_SCHEMA_BYTES {
-            return Err(unsupported(
-                &format!("schema must not have more than {MAX_SCHEMA_BYTES} bytes"),
-                "schema",
-            ));
+            return Err(refuse(&format!("must not have more than {MAX_SCHEMA_BYTES} bytes")));
         }
-        if let Some(part) = foreign(schema) {
-            let message = format!(
-                "schema must refer to its own parts alone, by {{\"$ref\": \"#/$defs/…\"}}, and must not name them \
-                 otherwise; got {part}"
-            );
-            return Err(unsupported(&message, "schema"));
-        }
+        let Normal { schema: normal, ignored } = normalise(schema, origin)?;
+        let written = matches!(normal, Cow::Owned(_)).then(|| schema.clone());
+        let schema = &*normal;
         if !cost::is_bounded(schema) {
-            let message = "schema cannot be enforced: one of its parts looks at the same value without end or too \
+            let message = "cannot be enforced: one of its parts looks at the same value without end or too \
                            often; follow no reference back to itself but through properties or items";
-            return Err(unsupported(message, "schema"));
+            return Err(refuse(message));
         }
         if mentions_unevaluated(schema) && !refers_simply(schema, false) {
-            let message = "schema cannot be enforced: with unevaluatedProperties or unevaluatedItems, a $ref must name \
+            let message = "cannot be enforced: with unevaluatedProperties or unevaluatedItems, a $ref must name \
                            a part of $defs, and the parts of $defs must have none; use additionalProperties";
-            return Err(unsupported(message, "schema"));
+            return Err(refuse(message));
         }
         let patterns = patterns(schema);
         if patterns > MAX_PATTERNS {
-            return Err(unsupported(
-                &format!("schema must not have more than {MAX_PATTERNS} patterns, got {patterns}"),
-                "schema",
-            ));
+            return Err(refuse(&format!("must not have more than {MAX_PATTERNS} patterns, got {patterns}")));
         }
         let pattern_bytes = (MAX_PATTERNS_BYTES / patterns.max(1)).min(MAX_PATTERN_BYTES);
         let validator = jsonschema::options()
+            .with_draft(jsonschema::Draft::Draft202012)
             .should_validate_formats(true)
             // Each value would be a pattern to read.
             .with_format("regex", |_: &str| true)
             .with_pattern_options(PatternOptions::regex().size_limit(pattern_bytes))
             .offline()
             .build(schema)
-            .map_err(|error| {
-                unsupported(&format!("schema cannot be enforced: {}", message(&error)), "schema")
-            })?;
-        Ok(Self { validator, source: schema.clone() })
+            .map_err(|error| refuse(&format!("cannot be enforced: {}", Violation::of(&error))))?;
+        Ok(Self { validator, written, normal: normal.into_owned(), ignored })
+    }
+
+    /// The schema by the keywords of 2020-12 alone: what is enforced, and what is to be asked for. It is the schema as it
+    /// was written where that has no others.
+    pub fn as_json(&self) -> &Value {
+        &self.normal
+    }
+
+    /// The schema as it was written, for those who look at it.
+    pub fn written(&self) -> &Value {
+        self.written.as_ref().unwrap_or(&self.normal)
+    }
+
+    /// What is in the schema and has no effect on which values are valid, although it may have been meant to: names that
+    /// are not keywords, and keywords that need others. At most 20.
+    pub fn ignored(&self) -> &[Ignored] {
+        &self.ignored
+    }
+
+    /// The part of a schema that a reference leads to, such as `#/$defs/item`; `None` if there is none.
+    pub fn part<'a>(schema: &'a Value, reference: &str) -> Option<&'a Value> {
+        normal::part(schema, reference)
     }
 
     /// Whether [`violations`](Self::violations) takes next to no time for this value: too little to leave the
     /// executor's thread for.
     pub fn is_quick(&self, value: &Value) -> bool {
-        cost::is_quick(&self.source, value)
+        cost::is_quick(&self.normal, value)
     }
 
     /// What is wrong with a value, each as `<JSON pointer>: <what>`; empty for one that satisfies the schema.
@@ -126,16 +159,88 @@ impl Schema {
     /// At most 20 are told, and the first alone of a value of more than 64 KiB. The value itself is not quoted: it
     /// may be large, and whoever reads this has it.
     pub fn violations(&self, value: &Value) -> Vec<String> {
-        if !cost::is_affordable(&self.source, value) {
-            return vec!["(root): checking the value against its schema takes too many steps".into()];
+        self.check(value).iter().map(ToString::to_string).collect()
+    }
+
+    fn check(&self, value: &Value) -> Vec<Violation> {
+        if !cost::is_affordable(&self.normal, value) {
+            let what = "checking the value against its schema takes too many steps".into();
+            return vec![Violation { pointer: String::new(), what }];
         }
         // All are looked for even if few are wanted.
         let Err(first) = self.validator.validate(value) else { return Vec::new() };
         if value.to_string().len() > THOROUGH_BYTES {
-            return vec![message(&first)];
+            return vec![Violation::of(&first)];
         }
-        self.validator.iter_errors(value).take(MAX_VIOLATIONS).map(|error| message(&error)).collect()
+        self.validator.iter_errors(value).take(MAX_VIOLATIONS).map(|error| Violation::of(&error)).collect()
     }
+
+    /// Checks the args of a run.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` with every violation and its path in the message, and the first one's path beside it.
+    pub(crate) fn check_args(&self, args: &Value) -> Result<(), WorkflowError> {
+        let violations: Vec<(String, String)> = self
+            .check(args)
+            .into_iter()
+            .map(|violation| (path("args", &violation.pointer, args), violation.what))
+            .collect();
+        let Some((first, _)) = violations.first() else { return Ok(()) };
+        let first = first.clone();
+        let told: Vec<String> =
+            violations.into_iter().map(|(path, what)| format!("{path}: {what}")).collect();
+        let message =
+            format!("the args are not what the workflow takes (its meta.args): {}", told.join("; "));
+        Err(ErrorCode::InvalidArgument.error(message).on(first))
+    }
+}
+
+/// Where a value does not satisfy a schema.
+struct Violation {
+    /// The JSON Pointer of the part; empty for the value itself.
+    pointer: String,
+    what: String,
+}
+
+impl Violation {
+    fn of(error: &jsonschema::ValidationError<'_>) -> Self {
+        let mut what = error.masked().to_string();
+        if let Some((end, _)) = what.char_indices().nth(MAX_VIOLATION_CHARS) {
+            what.truncate(end);
+            what.push('…');
+        }
+        Self { pointer: error.instance_path().as_str().to_owned(), what }
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = if self.pointer.is_empty() { "(root)" } else { &self.pointer };
+        let text = format!("{place}: {}", self.what);
+        match text.char_indices().nth(MAX_VIOLATION_CHARS) {
+            Some((end, _)) => write!(f, "{}…", &text[..end]),
+            None => f.write_str(&text),
+        }
+    }
+}
+
+/// The path of a part of a value, as messages write it, from its JSON Pointer.
+fn path(root: &str, pointer: &str, value: &Value) -> String {
+    let (mut path, mut part) = (root.to_owned(), Some(value));
+    for token in pointer.split('/').skip(1) {
+        let name = token.replace("~1", "/").replace("~0", "~");
+        match part {
+            Some(Value::Array(items)) => {
+                path.push_str(&format!("[{name}]"));
+                part = name.parse().ok().and_then(|index: usize| items.get(index));
+            }
+            _ => {
+                path.push_str(&format!(".{name}"));
+                part = part.and_then(|part| part.get(&name));
+            }
+        }
+    }
+    path
 }
 
 /// The schemas of one run, each compiled once: most calls of a script have the same.
@@ -160,15 +265,13 @@ impl Schemas {
             return Ok(schema.clone());
         }
         if known.bytes + text.len() > MAX_SCHEMAS_BYTES {
-            return Err(unsupported(
-                &format!(
-                    "schema: the different schemas of one run must not have more than {MAX_SCHEMAS_BYTES} bytes \
-                     together; use the same schema for more calls"
-                ),
-                "schema",
-            ));
+            let message = format!(
+                "is one too many: the different schemas of one run must not have more than {MAX_SCHEMAS_BYTES} bytes \
+                 together; use the same schema for more calls"
+            );
+            return Err(OPTION.refuse("", &message));
         }
-        let compiled = Arc::new(Schema::of_text(schema, &text)?);
+        let compiled = Arc::new(Schema::of_text(schema, &text, &OPTION)?);
         known.bytes += text.len();
         known.schemas.insert(text, compiled.clone());
         Ok(compiled)
@@ -222,47 +325,29 @@ fn patterns(schema: &Value) -> usize {
     }
 }
 
-fn message(error: &jsonschema::ValidationError<'_>) -> String {
-    let place = match error.instance_path().as_str() {
-        "" => "(root)",
-        place => place,
-    };
-    let text = format!("{place}: {}", error.masked());
-    match text.char_indices().nth(MAX_VIOLATION_CHARS) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
+/// Where a schema was given, as messages say it.
+struct Origin {
+    code: ErrorCode,
+    name: &'static str,
+    path: &'static str,
+}
+
+/// The option `schema` of `agent()`.
+const OPTION: Origin =
+    Origin { code: ErrorCode::UnsupportedSchema, name: "agent() option schema", path: "schema" };
+
+/// The field `args` of a script's metadata.
+const ARGS: Origin = Origin { code: ErrorCode::MetaInvalid, name: "meta.args", path: "meta.args" };
+
+impl Origin {
+    fn refuse(&self, part: &str, message: &str) -> WorkflowError {
+        self.code.error(format!("{} {message}", self.name)).on(format!("{}{part}", self.path))
     }
-}
 
-/// The first reference to something else than a part of the schema by its place, or the first part with a name that
-/// changes what places are.
-fn foreign(schema: &Value) -> Option<String> {
-    // The root's own name changes nothing.
-    schema
-        .as_object()?
-        .iter()
-        .filter(|(key, _)| *key != "$id")
-        .find_map(|(key, value)| foreign_in(key, value))
-}
-
-fn foreign_in(key: &str, value: &Value) -> Option<String> {
-    match (key, value) {
-        ("$ref", Value::String(reference)) if *reference == "#" || reference.starts_with("#/") => None,
-        ("$ref" | "$dynamicRef" | "$recursiveRef" | "$id", Value::String(_)) => {
-            Some(format!("{key} {value}"))
-        }
-        // There, `id` names parts.
-        ("$schema", Value::String(draft)) if draft.contains("draft-04") => Some(format!("{key} {value}")),
-        // Data, not schemas.
-        ("const" | "enum" | "default" | "examples", _) => None,
-        (_, Value::Array(items)) => items.iter().find_map(|item| foreign_in("", item)),
-        (_, Value::Object(fields)) => fields.iter().find_map(|(key, value)| foreign_in(key, value)),
-        _ => None,
+    /// Refuses what is at a place, written as from the root of the schema's path.
+    fn refuse_at(&self, place: &str, fault: &str) -> WorkflowError {
+        self.code.error(format!("{} cannot be enforced: {place} {fault}", self.name)).on(place)
     }
-}
-
-fn unsupported(message: &str, path: &str) -> WorkflowError {
-    ErrorCode::UnsupportedSchema.error(format!("agent() option {message}")).on(path)
 }
 
 #[cfg(test)]
@@ -356,6 +441,47 @@ mod tests {
             (0..1000).map(|i| (i.to_string(), json!(0))).collect::<serde_json::Map<_, _>>().into();
         assert_eq!(schema.violations(&many).len(), MAX_VIOLATIONS);
         assert_eq!(schema.violations(&json!({}))[0].chars().count(), MAX_VIOLATION_CHARS + 1);
+    }
+
+    #[test]
+    fn args_are_refused_with_the_path_of_what_is_wrong() {
+        let schema = json!({
+            "type": "object", "required": ["files"], "additionalProperties": false,
+            "properties": {
+                "files": {"type": "array", "items": {"type": "string"}},
+                "a/b~c": {"type": "object", "properties": {"0": {"type": "integer"}}},
+            },
+        });
+        let schema = Schema::of_args(&schema).unwrap();
+        assert_eq!(schema.check_args(&json!({"files": ["a"], "a/b~c": {"0": 1}})), Ok(()));
+        for (args, path, what) in [
+            (json!({}), "args", "args: \"files\" is a required property"),
+            (json!(["a"]), "args", "is not of type \"object\""),
+            (json!({"files": ["a", 2]}), "args.files[1]", "args.files[1]: value is not of type \"string\""),
+            (json!({"files": [], "a/b~c": {"0": "x"}}), "args.a/b~c.0", "is not of type \"integer\""),
+            (json!({"files": [], "more": 1}), "args", "'more' was unexpected"),
+        ] {
+            let error = schema.check_args(&args).unwrap_err();
+            let told = (error.code, error.path.as_deref());
+            assert_eq!(told, (Some(ErrorCode::InvalidArgument), Some(path)), "{args}: {error}");
+            assert!(error.message.contains(what), "{args}: {error}");
+        }
+        let error = schema.check_args(&json!({"files": 1, "a/b~c": 2})).unwrap_err();
+        assert!(error.message.contains("args.files: ") && error.message.contains("args.a/b~c: "), "{error}");
+    }
+
+    #[test]
+    fn a_schema_of_args_is_named_as_such() {
+        for (schema, path) in [
+            (json!({"type": "array"}), "meta.args.type"),
+            (json!({"type": "object", "required": 1}), "meta.args"),
+            (json!({"type": "object", "$ref": "https://example.com/a.json"}), "meta.args"),
+        ] {
+            let error = Schema::of_args(&schema).unwrap_err();
+            let told = (error.code, error.path.as_deref());
+            assert_eq!(told, (Some(ErrorCode::MetaInvalid), Some(path)), "{error}");
+            assert!(error.message.starts_with("meta.args "), "{error}");
+        }
     }
 
     /// Unbounded, this takes a day, and the stack of a thread.

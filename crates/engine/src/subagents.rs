@@ -194,7 +194,8 @@ pub struct AgentOptions {
     /// The phase it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
-    /// The JSON Schema (2020-12, an object at the root) that its answer must satisfy.
+    /// The JSON Schema (2020-12, an object at the root) that its answer must satisfy, by the keywords of that draft
+    /// alone: those of others are rewritten, see [`Schema::as_json`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
     /// The schema, compiled.

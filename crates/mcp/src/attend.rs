@@ -26,8 +26,10 @@ const SETTLE: Duration = Duration::from_millis(30);
 /// What the waiting is for and who waits.
 pub(crate) struct Attendance<'a> {
     pub(crate) context: &'a RequestContext<RoleServer>,
-    /// Fires when the client has gone.
+    /// Fires when the client has gone, or the server stops.
     pub(crate) gone: &'a CancellationToken,
+    /// Fires when the client's session has ended.
+    pub(crate) session_ended: &'a CancellationToken,
     pub(crate) run_id: &'a str,
     /// The least severe log lines that this request carries. None: it carries none.
     pub(crate) log_level: Option<LoggingLevel>,
@@ -55,6 +57,7 @@ impl Attendance<'_> {
     pub(crate) async fn wait(&self, outbox: &Outbox) -> Left {
         let mut news = outbox.watch();
         let mut teller = Teller::new(self.context);
+        teller.tell_run(self.run_id).await;
         let late = self.patience.and_then(|patience| Instant::now().checked_add(patience));
         loop {
             news.borrow_and_update();
@@ -78,6 +81,7 @@ impl Attendance<'_> {
                 biased;
                 () = self.context.ct.cancelled() => return Left::Cancelled,
                 () = self.gone.cancelled() => return Left::Cancelled,
+                () = self.session_ended.cancelled() => return Left::Cancelled,
                 _ = news.changed() => {}
                 () = at(late) => return Left::Late,
                 () = at(teller.next()) => {}
@@ -108,6 +112,16 @@ impl Teller {
         let token = context.meta.get_progress_token();
         let client = token.map(|token| (context.peer.clone(), token));
         Self { client, told: None, told_at: Instant::now(), value: -1.0, waits: false }
+    }
+
+    /// Tells which run it is, so that a client that loses the answer can ask for it.
+    async fn tell_run(&mut self, run_id: &str) {
+        let Some((peer, token)) = &self.client else { return };
+        self.value = 0.0;
+        let message =
+            ProgressNotificationParam::new(token.clone(), self.value).with_message(format!("run {run_id}"));
+        // A client that has gone shows by the cancelled request.
+        let _ = peer.notify_progress(message).await;
     }
 
     /// Tells where the run is, if that is news or nothing was told for long.

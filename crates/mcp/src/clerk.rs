@@ -5,7 +5,7 @@
     reason = "sampling and logging, which clients of today have, are to go from later protocols"
 )]
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
@@ -13,29 +13,35 @@ use rmcp::model::{
     ClientResult, CreateMessageRequest, CreateMessageResult, GetExtensions as _, RequestId, ServerRequest,
 };
 use rmcp::service::{OriginatingRequestId, Peer, PeerRequestOptions, RoleServer, ServiceError};
-use tokio::task::JoinHandle;
+use tokio::sync::watch;
 
+use crate::line::Clerk;
 use crate::log::{self, Level};
 use crate::outbox::{Outbox, Question};
 
 /// Puts the questions of a run to the client and passes its log lines on, until the run is over and all is said.
 ///
-/// `origin` is the request that started the run: over HTTP its stream carries the questions, while it lasts.
+/// `origin` is the request that started the run: over HTTP its stream carries the questions, while it lasts. Where
+/// another takes its place, open questions are put again.
 pub(crate) fn employ(
     outbox: Arc<Outbox>,
     peer: Peer<RoleServer>,
     origin: RequestId,
     level: Level,
     run_id: String,
-) -> JoinHandle<()> {
-    tokio::spawn(async move {
+) -> Clerk {
+    let origin = watch::Sender::new(origin);
+    let requests = origin.subscribe();
+    let task = tokio::spawn(async move {
         let mut news = outbox.watch();
         let mut open = FuturesUnordered::new();
         loop {
             news.borrow_and_update();
             // Before the lines are taken: none comes after it.
             let closed = outbox.closed().is_cancelled();
-            open.extend(outbox.take_questions().into_iter().map(|question| put(&peer, &origin, question)));
+            open.extend(
+                outbox.take_questions().into_iter().map(|question| put(&peer, requests.clone(), question)),
+            );
             for line in outbox.take_lines() {
                 if log::send(&peer, level.get(), &run_id, line).await.is_err() {
                     return;
@@ -51,28 +57,33 @@ pub(crate) fn employ(
                 Some(()) = open.next(), if !open.is_empty() => {}
             }
         }
-    })
+    });
+    Clerk { task: Mutex::new(Some(task)), origin }
 }
 
 /// Puts one question, and takes it back if nobody waits for the answer any more.
-async fn put(peer: &Peer<RoleServer>, origin: &RequestId, question: Question) {
+async fn put(peer: &Peer<RoleServer>, mut origin: watch::Receiver<RequestId>, question: Question) {
     let Question { params, mut reply } = question;
-    let mut request = CreateMessageRequest::new(params);
-    request.extensions_mut().insert(OriginatingRequestId(origin.clone()));
-    let request = ServerRequest::CreateMessageRequest(request);
-    let sent = peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await;
-    let mut handle = match sent {
-        Ok(handle) => handle,
-        Err(error) => return drop(reply.send(Err(refusal(error)))),
-    };
-    let answer = tokio::select! {
-        biased;
-        () = reply.closed() => {
-            // A client that cannot be told has gone.
-            let _ = handle.cancel(Some("the subagent is no longer wanted".into())).await;
+    let answer = loop {
+        let mut request = CreateMessageRequest::new(params.clone());
+        request.extensions_mut().insert(OriginatingRequestId(origin.borrow_and_update().clone()));
+        let request = ServerRequest::CreateMessageRequest(request);
+        let sent = peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await;
+        let mut handle = match sent {
+            Ok(handle) => handle,
+            Err(error) => return drop(reply.send(Err(refusal(error)))),
+        };
+        let reason = tokio::select! {
+            biased;
+            () = reply.closed() => "the subagent is no longer wanted",
+            answer = &mut handle.rx => break answer,
+            Ok(()) = origin.changed() => "the connection was lost; the question is put again",
+        };
+        // A client that cannot be told has gone.
+        let _ = handle.cancel(Some(reason.into())).await;
+        if reply.is_closed() {
             return;
         }
-        answer = &mut handle.rx => answer,
     };
     let answer = answer.unwrap_or(Err(ServiceError::TransportClosed)).and_then(message);
     // Whoever asked may have gone.

@@ -1,7 +1,11 @@
 //! The server over streamable HTTP.
 
+mod exchange;
 mod guard;
+mod mailbox;
 mod presence;
+mod refusal;
+mod sessions;
 
 use std::fmt;
 use std::future::IntoFuture as _;
@@ -11,24 +15,26 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
+use axum::serve::ListenerExt as _;
 use fanfold::CancellationToken;
-use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::net::TcpListener;
 
 use self::guard::Guard;
 use self::presence::Presence;
+use self::sessions::Sessions;
+use crate::incoming::MAX_BYTES;
 use crate::session::Session;
 
 /// Where the server answers.
 pub const HTTP_PATH: &str = "/mcp";
 
-/// The longest request: what a script and its args may have, and their JSON around it.
-const MAX_REQUEST_BYTES: usize = 16 * 1024 * 1024;
+/// How long calls have to be answered once the server stops.
+const LAST_ANSWERS: Duration = Duration::from_secs(2);
 
-/// How long connections have to end once the server stops; what a client has sent half of may never come.
-const FAREWELL: Duration = Duration::from_secs(3);
+/// How long connections have to end after that; what a client has sent half of may never come.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// How the server behaves towards HTTP clients.
 #[derive(Clone)]
@@ -92,27 +98,33 @@ pub(crate) async fn serve(
     options: HttpOptions,
     stop: CancellationToken,
 ) -> io::Result<()> {
-    let mut sessions = LocalSessionManager::default();
-    // Who is there is told by the connections, in `presence`. The timer here would end the session of a client that
-    // listens, but has nothing to say for a while.
-    sessions.session_config.keep_alive = None;
-    let sessions = Arc::new(sessions);
+    let sessions = Arc::new(Sessions::default());
     let presence = Presence::new(options.session_idle);
+    let streams = CancellationToken::new();
     let loopback = ["localhost", "127.0.0.1", "[::1]"];
     let mut config = StreamableHttpServerConfig::default()
         .with_allowed_origins(loopback.map(|host| format!("http://{host}:*")))
-        .with_max_request_body_bytes(MAX_REQUEST_BYTES)
-        .with_cancellation_token(stop.child_token());
+        .with_max_request_body_bytes(MAX_BYTES)
+        .with_cancellation_token(streams.clone());
     config.allowed_hosts.extend(options.hosts);
     let service = StreamableHttpService::new(move || Ok(session()), sessions.clone(), config);
     let router = Router::new()
         .route_service(HTTP_PATH, service)
+        .layer(from_fn(exchange::exchange))
         .layer(from_fn_with_state(presence.clone(), presence::track))
         .layer(from_fn_with_state(Arc::new(Guard::new(options.token)), guard::check));
-    let reaper = tokio::spawn(async move { presence.reap(&sessions).await });
+    let reaper = {
+        let presence = presence.clone();
+        tokio::spawn(async move { presence.reap(&sessions).await })
+    };
+    // An answer is written in parts: held back until the part before is acknowledged, it would be 40 ms late.
+    let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
     let serving = axum::serve(listener, router).with_graceful_shutdown(stop.clone().cancelled_owned());
     let late = async {
         stop.cancelled().await;
+        // Calls that wait for a run are told that it was cancelled; they would wait on otherwise.
+        let _ = tokio::time::timeout(LAST_ANSWERS, presence.all_answered()).await;
+        streams.cancel();
         tokio::time::sleep(FAREWELL).await;
     };
     let served = tokio::select! {

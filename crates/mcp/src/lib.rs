@@ -21,16 +21,20 @@
 //! # Layout
 //! - [`Server`], [`ServerOptions`], [`HttpOptions`]: what a host makes
 //! - [`Sampling`], [`Agents`]: the client's own model as the subagents
+//! - [`SavedWorkflow`]: workflows that are tools of their own
 //!
-//! Inside, a `session` is what one client, or one request of a client without sessions, talks to. Its calls start runs
-//! and `attend` them. What a run has to say is in its `outbox`: attending requests tell it, or a `clerk` where the
+//! Inside, what a client sends is first looked at as bytes (`incoming`). A `session` is what one client, or one request
+//! of a client without sessions, talks to. Its calls start runs, or find the run of an equal call by its `line`, and
+//! `attend` them; `delivery` tells whether an answer arrived. What a run has to say is in its `outbox`: attending requests tell it, or a `clerk` where the
 //! protocol has sessions. `tasks` are runs by another name.
 #![forbid(unsafe_code)]
 
 mod answer;
 mod attend;
 mod clerk;
+mod delivery;
 mod http;
+mod incoming;
 mod line;
 mod log;
 mod outbox;
@@ -45,3 +49,4 @@ pub use http::{HTTP_PATH, HttpOptions, http_url};
 pub use sampling::Sampling;
 pub use server::{Agents, Server, ServerOptions};
 pub use stdio::ServeError;
+pub use tools::SavedWorkflow;

@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use fanfold::{AgentRequest, Answer, CancellationToken, Child, ChildError, StartError, Subagents, Support};
 use fanfold_agents::ask::{self, Answerer, Question};
-use fanfold_tool::CallingAgent as _;
 use futures::future::BoxFuture;
 use rmcp::model::{
     CreateMessageRequestParams, CreateMessageResult, SamplingMessage, SamplingMessageContentBlock,
@@ -18,7 +17,6 @@ use rmcp::model::{
 use serde_json::json;
 use tokio::time::{Instant, sleep_until};
 
-use crate::line::Caller;
 use crate::outbox::Outbox;
 
 /// The longest answer that is asked for, in tokens. The protocol wants a number; a client may give less.
@@ -55,10 +53,10 @@ impl Sampling {
     }
 
     /// Lets the runs of this parent ask through this outbox, for as long as that lives.
-    pub(crate) fn connect(&self, parent: &Caller, outbox: &Arc<Outbox>) {
+    pub(crate) fn connect(&self, parent: &str, outbox: &Arc<Outbox>) {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         clients.retain(|_, outbox| outbox.strong_count() > 0);
-        clients.insert(parent.id().to_owned(), Arc::downgrade(outbox));
+        clients.insert(parent.to_owned(), Arc::downgrade(outbox));
     }
 
     fn outbox(&self, parent: Option<&str>) -> Option<Arc<Outbox>> {

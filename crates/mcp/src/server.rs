@@ -14,7 +14,7 @@ use crate::line::Lines;
 use crate::sampling::Sampling;
 use crate::session::Session;
 use crate::stdio::{self, ServeError};
-use crate::tools::Tools;
+use crate::tools::{SavedWorkflow, Tools};
 
 /// Who runs the `agent()` calls of clients' scripts.
 #[derive(Clone, Debug, Default)]
@@ -40,12 +40,14 @@ pub struct ServerOptions {
     /// on. Default: 50 seconds for a client that asks for no progress, since clients give up after a minute if nothing
     /// is heard; none for others.
     pub answer_within: Option<Duration>,
+    /// Saved workflows that are tools of their own. Default: none.
+    pub saved: Vec<SavedWorkflow>,
 }
 
 /// The workflow tool as an MCP server. Cheap to clone; clones serve the same runs.
 ///
-/// A run belongs to the session that started it and is cancelled when that ends: standard input is closed, an HTTP
-/// session is deleted or deserted. Over HTTP, protocol 2026-07-28 has no sessions: there a call that waits is cancelled
+/// A run belongs to the session that started it, and to those that joined it by an equal call, and is cancelled when they
+/// have ended: standard input is closed, an HTTP session is deleted or deserted. Over HTTP, protocol 2026-07-28 has no sessions: there a call that waits is cancelled
 /// when its client goes, and runs in the background belong to the server.
 #[derive(Clone)]
 pub struct Server {
@@ -64,10 +66,11 @@ impl Server {
     /// [`Sampling::NAME`].
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` for a configuration that [`ToolConfig::validate`] refuses.
+    /// `INVALID_ARGUMENT` for a configuration that [`ToolConfig::validate`] refuses, and for a saved workflow whose name
+    /// another tool has.
     pub fn new(engine: Engine, config: ToolConfig, options: ServerOptions) -> Result<Self, WorkflowError> {
         let tool = WorkflowTool::new(engine, config)?.with_runs(Runs::default());
-        let tools = Tools::new(&tool);
+        let tools = Tools::new(&tool, &options.saved)?;
         Ok(Self { shared: Arc::new(Shared { tool, tools, lines: Lines::default(), options }) })
     }
 
@@ -111,7 +114,11 @@ impl Server {
         stop: CancellationToken,
     ) -> io::Result<()> {
         let shared = self.shared.clone();
-        http::serve(move || Session::of_http(shared.clone()), listener, options, stop).await
+        let session = {
+            let stop = stop.clone();
+            move || Session::of_http(shared.clone(), stop.child_token())
+        };
+        http::serve(session, listener, options, stop).await
     }
 
     /// Starts no further runs, cancels those that run, and waits until nothing of them is left.

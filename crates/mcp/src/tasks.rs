@@ -3,7 +3,7 @@
 //! The tool's registry is the one place where runs are kept, so that the background tools see tasks, and the other way
 //! round.
 
-use fanfold_tool::{Call, RunState, RunStatus, ToolError, ToolKind};
+use fanfold_tool::{RunState, RunStatus, ToolError, ToolKind};
 use rmcp::ErrorData;
 use rmcp::model::{
     CallToolResult, CreateTaskResult, DetailedTask, GetTaskResult, JsonObject, Task, TaskPayload, TaskStatus,
@@ -12,7 +12,7 @@ use rmcp::model::{
 use serde_json::{Value, json};
 
 use crate::answer;
-use crate::line::{Caller, Line};
+use crate::line::Line;
 use crate::session::{Session, questions, take_answers};
 
 /// How often a client should ask.
@@ -52,12 +52,11 @@ pub(crate) fn update(session: &Session, request: UpdateTaskParams) -> Result<(),
 
 /// Cancels a task; when this returns it has stopped.
 pub(crate) async fn cancel(session: &Session, task_id: String) -> Result<(), ErrorData> {
-    let cancelled = session.shared().tool.cancel(&json!({"runId": task_id}), Call::by(Caller::new())).await;
-    cancelled.map(drop).map_err(|_| unknown(&task_id))
+    session.stop(&task_id).await.map(drop).map_err(|_| unknown(&task_id))
 }
 
 async fn status(session: &Session, run_id: &str) -> Result<RunStatus, ToolError> {
-    let status = session.shared().tool.status(&json!({"runId": run_id}), Call::by(Caller::new())).await?;
+    let status = session.shared().tool.status(&json!({"runId": run_id}), session.call()).await?;
     Ok(status.value)
 }
 
@@ -84,11 +83,12 @@ fn task(session: &Session, line: &Line, status: &RunStatus) -> Task {
 /// What the call would have been answered.
 async fn result(session: &Session, line: &Line) -> JsonObject {
     let shared = session.shared();
-    let page = shared.tool.result(&json!({"runId": line.run_id}), Call::by(Caller::new())).await;
+    let page = shared.tool.result(&json!({"runId": line.run_id}), session.call()).await;
     let result: CallToolResult = match page {
-        Ok(page) => answer::completed(page, line, shared.tools.name(ToolKind::Result)),
+        Ok(page) => answer::completed(page, line, shared.tools.name(ToolKind::Result), false),
         Err(error) => answer::error(&error),
     };
+    line.read();
     match serde_json::to_value(result) {
         Ok(Value::Object(result)) => result,
         _ => JsonObject::new(),

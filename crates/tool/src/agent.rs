@@ -77,6 +77,8 @@ pub struct Call {
     pub(crate) nested: bool,
     pub(crate) cancel: Option<CancellationToken>,
     pub(crate) provider: Option<String>,
+    pub(crate) parent: Option<String>,
+    pub(crate) confirms: bool,
     pub(crate) observers: Vec<Box<dyn Observer>>,
 }
 
@@ -107,6 +109,19 @@ impl Call {
     /// Which provider runs the subagents, by the name that the engine knows it by. Default: the engine's default.
     pub fn provider(mut self, name: impl Into<String>) -> Self {
         self.provider = Some(name.into());
+        self
+    }
+
+    /// What the provider of the subagents is told of who starts the run. Default: the agent's id.
+    pub fn parent(mut self, parent: impl Into<String>) -> Self {
+        self.parent = Some(parent.into());
+        self
+    }
+
+    /// The answer may be lost on its way to the model. A result that it holds counts as read once the host says so with
+    /// [`Runs::mark_read`](crate::Runs::mark_read). Default: a result that was answered is read.
+    pub fn confirms_reading(mut self) -> Self {
+        self.confirms = true;
         self
     }
 

@@ -6,6 +6,8 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::words::short;
+
 /// The answer of a call: the whole value, and what a model is shown of it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -172,6 +174,42 @@ pub struct RunStatus {
     pub last_events: Vec<EventLine>,
 }
 
+/// A run of an agent, in short.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ListedRun {
+    /// The run's id.
+    pub run_id: String,
+    /// The workflow's name.
+    pub name: String,
+    /// Whether it still runs, and how it ended if not.
+    pub state: RunState,
+    /// From the start to now, or to the end, in milliseconds.
+    pub elapsed_ms: u64,
+    /// Its agents.
+    pub agents: AgentCounts,
+    /// Whether its result was read to its end.
+    pub read: bool,
+}
+
+/// The runs of an agent that run or are kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct RunList {
+    /// The runs, the latest first; at most 50.
+    pub runs: Vec<ListedRun>,
+    /// How many more there are.
+    #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(default)]
+    pub more: u32,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
 /// A part of a run's result, or that there is none yet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -186,10 +224,15 @@ pub struct ResultPage {
     /// `agent()` calls that were accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agents_started: Option<u32>,
-    /// The agents that could not start or ended without success, if any; on the first page.
+    /// The agents that could not start or ended without success, if any; on the first page. At most 50, with at most
+    /// 300 characters of each reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     pub failures: Vec<AgentFailure>,
+    /// How many more agents failed.
+    #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(default)]
+    pub more_failures: u32,
     /// A part of the value's JSON, indented by two spaces. All pages together are the JSON text of the value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub page: Option<String>,
@@ -233,6 +276,11 @@ pub struct Notice {
 }
 
 impl ResultPage {
+    /// The failed agents of the first page.
+    pub fn failed_agents(&self) -> FailedAgents {
+        FailedAgents { failures: self.failures.clone(), more: self.more_failures }
+    }
+
     /// A run that has not ended: no page.
     pub(crate) fn running(run_id: &str, name: &str) -> Self {
         Self {
@@ -241,6 +289,7 @@ impl ResultPage {
             state: RunState::Running,
             agents_started: None,
             failures: Vec::new(),
+            more_failures: 0,
             page: None,
             offset: None,
             total: None,
@@ -266,15 +315,50 @@ impl ResultPage {
             return Err(ErrorCode::InvalidArgument.error(message).on("offset"));
         }
         let end = offset + page.chars as u64;
+        let FailedAgents { failures, more: more_failures } =
+            if offset == 0 { FailedAgents::of(result) } else { FailedAgents::default() };
         Ok(Self {
             state: RunState::Completed,
             agents_started: Some(result.agents_started),
-            failures: if offset == 0 { result.failures.clone() } else { Vec::new() },
+            failures,
+            more_failures,
             page: Some(page.text),
             offset: Some(offset),
             total: Some(total),
             next_offset: (end < total).then_some(end),
             ..Self::running(run_id, name)
         })
+    }
+}
+
+/// How many failures one answer holds, and how many characters of each label and reason.
+const MAX_FAILURES: usize = 50;
+const LABEL_CHARS: usize = 100;
+const REASON_CHARS: usize = 300;
+
+/// The agents of a run that could not start or ended without success, as one answer holds them: cut, so that a thousand
+/// failures are no thousand lines.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FailedAgents {
+    /// The first 50, with at most 300 characters of each reason.
+    pub failures: Vec<AgentFailure>,
+    /// How many more there are.
+    pub more: u32,
+}
+
+impl FailedAgents {
+    /// Those of a run.
+    pub fn of(result: &RunResult) -> Self {
+        let brief = |failure: &AgentFailure| AgentFailure {
+            seq: failure.seq,
+            label: short(&failure.label, LABEL_CHARS),
+            reason: short(&failure.reason, REASON_CHARS),
+        };
+        let more = result.failures.len().saturating_sub(MAX_FAILURES);
+        Self {
+            failures: result.failures.iter().take(MAX_FAILURES).map(brief).collect(),
+            more: u32::try_from(more).unwrap_or(u32::MAX),
+        }
     }
 }

@@ -29,13 +29,19 @@ impl WorkflowArguments {
         let meta = reader.take("meta");
         let script = reader.string("script");
         let args = reader.take("args");
-        let headed = script.as_deref().is_some_and(Script::has_header);
-        let meta = match meta {
-            // Models write `null` for what they leave out.
-            None | Some(Value::Null) if headed => None,
-            // What a script without a header lacks is told by the fields that are missing.
-            None => reader.check(Meta::from_value(&Value::Object(Map::new()))),
-            Some(meta) => reader.check(Meta::from_value(&decoded(meta))),
+        // Models write `null` for what they leave out.
+        let meta = match (meta.filter(|meta| !meta.is_null()), &script) {
+            (Some(meta), _) => reader.check(Meta::from_value(&decoded(meta))),
+            (None, Some(script)) if Script::has_header(script) => None,
+            // Why the text is not taken for a script with a header: it stands in a fence, or the header does not
+            // come first, or there is none.
+            (None, Some(script)) => {
+                let read = Script::read(script, None);
+                reader.check(read.map(|script| script.meta))
+            }
+            // The metadata may be in what was meant to be the script.
+            (None, None) if reader.is_given("script") || reader.has_unknown() => None,
+            (None, None) => reader.check(Meta::from_value(&Value::Object(Map::new()))),
         };
         reader.finish()?;
         Ok(Self { meta, script: script.unwrap_or_default(), args: args.map(decoded) })
@@ -59,6 +65,31 @@ impl RunArguments {
         let run_id = reader.string("runId");
         reader.finish()?;
         Ok(Self { run_id: run_id.unwrap_or_default() })
+    }
+}
+
+/// Which run is meant, if one is.
+#[derive(Clone, Debug, PartialEq, JsonSchema)]
+#[schemars(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct StatusArguments {
+    /// The run's id, as it was given when the run started. Without it, your runs are listed.
+    #[schemars(length(min = 1))]
+    pub(crate) run_id: Option<String>,
+}
+
+impl StatusArguments {
+    /// # Errors
+    /// With every fault.
+    pub(crate) fn read(arguments: &Value) -> Result<Self, WorkflowError> {
+        let mut reader = Reader::new(arguments)?;
+        let run_id = match reader.take("runId") {
+            // Another name was meant for it.
+            None if reader.has_unknown() => reader.string("runId"),
+            None | Some(Value::Null) => None,
+            Some(_) => reader.string("runId"),
+        };
+        reader.finish()?;
+        Ok(Self { run_id })
     }
 }
 
@@ -133,6 +164,14 @@ impl<'a> Reader<'a> {
         self.fields.get(name)
     }
 
+    fn is_given(&self, name: &str) -> bool {
+        self.fields.contains_key(name)
+    }
+
+    fn has_unknown(&self) -> bool {
+        self.fields.keys().any(|name| !self.known.contains(&name.as_str()))
+    }
+
     /// A string that must be there.
     fn string(&mut self, name: &'static str) -> Option<String> {
         match self.take(name) {
@@ -200,6 +239,13 @@ mod tests {
         }
         let missing = WorkflowArguments::read(&json!({})).unwrap_err();
         assert_eq!(missing.message, "script is missing; meta.name is missing; meta.description is missing");
+        let untyped = json!({"script": ["return 1"]});
+        assert_eq!(WorkflowArguments::read(&untyped).unwrap_err().message, "script must be a string");
+        let misspelled = WorkflowArguments::read(&json!({"scirpt": "return 1"})).unwrap_err();
+        assert_eq!(
+            misspelled.message,
+            "script is missing; scirpt is not a known argument (known: meta, script, args)"
+        );
         let only_meta = WorkflowArguments::read(&json!({"meta": [], "script": ""})).unwrap_err();
         assert_eq!((only_meta.code, only_meta.path.as_deref()), (Some(ErrorCode::MetaInvalid), Some("meta")));
         for arguments in [json!(null), json!([]), json!("text"), json!(1)] {
@@ -240,6 +286,39 @@ mod tests {
         }
         let text = json!({"script": "", "meta": r#"{"name": "n", "description": "d"}"#});
         assert_eq!(WorkflowArguments::read(&text).unwrap().meta, Some(Meta::new("n", "d")));
+    }
+
+    #[test]
+    fn a_script_that_hides_its_header_is_told_as_that_and_not_as_missing_metadata() {
+        let header = "export const meta = {name: 'h', description: 'd'}";
+        for (script, code, told) in [
+            (format!("```js\n{header}\nreturn 1\n```"), ErrorCode::ScriptParse, "Markdown code fence"),
+            (format!("\n\n  ```\n{header}\n```"), ErrorCode::ScriptParse, "Markdown code fence"),
+            (format!("const a = 1\n{header}"), ErrorCode::MetaInvalid, "must come first"),
+            (header.replace("export ", ""), ErrorCode::MetaInvalid, "must be exported"),
+            ("return 1".to_owned(), ErrorCode::MetaInvalid, "give `meta` with a name"),
+        ] {
+            for arguments in [json!({"script": script}), json!({"script": script, "meta": null})] {
+                let error = WorkflowArguments::read(&arguments).unwrap_err();
+                assert_eq!(error.code, Some(code), "{script}: {error}");
+                assert!(error.message.contains(told), "{script}: {error}");
+                assert!(!error.message.contains("meta.name is missing"), "{script}: {error}");
+            }
+        }
+        let fenced = json!({"script": "```js\nreturn 1\n```", "meta": {"name": "n", "description": "d"}});
+        assert!(WorkflowArguments::read(&fenced).is_ok(), "the engine tells of it, with its place");
+    }
+
+    #[test]
+    fn a_status_may_be_asked_of_one_run_or_of_all() {
+        for (arguments, run_id) in
+            [(json!({}), None), (json!({"runId": null}), None), (json!({"runId": "r"}), Some("r"))]
+        {
+            assert_eq!(StatusArguments::read(&arguments).unwrap().run_id.as_deref(), run_id);
+        }
+        for arguments in [json!({"runId": 1}), json!({"run_id": "r"}), json!([])] {
+            assert!(StatusArguments::read(&arguments).is_err(), "{arguments}");
+        }
     }
 
     #[test]

@@ -7,8 +7,8 @@ use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::answer::{Completed, ResultPage, RunStatus, Started, Stopped};
-use crate::arguments::{ResultArguments, RunArguments, WorkflowArguments};
+use crate::answer::{Completed, ResultPage, RunList, RunStatus, Started, Stopped};
+use crate::arguments::{ResultArguments, RunArguments, StatusArguments, WorkflowArguments};
 use crate::config::ToolConfig;
 use crate::runs::Retention;
 use crate::words;
@@ -119,10 +119,11 @@ impl Definition {
                 format!(
                     "Tells how a workflow run is doing: its state, its phases and how many agents of each are \
                      running, completed, failed and cancelled, its last events and how long ago they were. To wait for \
-                     the end, call {tool}_result with waitMs instead of asking again and again."
+                     the end, call {tool}_result with waitMs instead of asking again and again. Without a runId it \
+                     lists your runs: those that run, and those whose results are kept."
                 ),
-                schema::<RunArguments>(),
-                schema::<RunStatus>(),
+                schema::<StatusArguments>(),
+                either(schema::<RunStatus>(), schema::<RunList>()),
             ),
             ToolKind::Result => (
                 format!(
@@ -210,6 +211,23 @@ fn schema<T: JsonSchema>() -> Value {
     schema.remove("title");
     schema.remove("description");
     schema.to_value()
+}
+
+/// The schema of what is one of two objects.
+fn either(mut one: Value, mut other: Value) -> Value {
+    let required = [&mut one, &mut other].map(|schema| {
+        let required = schema.as_object_mut().and_then(|fields| fields.remove("required"));
+        serde_json::json!({"required": required.unwrap_or_else(|| Value::Array(Vec::new()))})
+    });
+    if let (Some(properties), Value::Object(others)) =
+        (one["properties"].as_object_mut(), other["properties"].take())
+    {
+        for (name, schema) in others {
+            properties.entry(name).or_insert(schema);
+        }
+    }
+    one["anyOf"] = Value::Array(required.into());
+    one
 }
 
 /// Leaves out what Rust's types say and JSON does not: here a missing value is always left out and never `null`, and

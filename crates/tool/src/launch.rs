@@ -26,9 +26,10 @@ pub(crate) async fn launch(
     arguments: WorkflowArguments,
     call: Call,
 ) -> Result<Launched, ToolError> {
-    let Call { agent, nested, cancel, provider, observers } = call;
+    let Call { agent, nested, cancel, provider, parent, observers, .. } = call;
     let agent = agent.ok_or(ToolError::NoCallingAgent)?;
-    let mut request = StartRequest::new(arguments.script).parent(agent.id());
+    let mut request =
+        StartRequest::new(arguments.script).parent(parent.unwrap_or_else(|| agent.id().to_owned()));
     if let Some(meta) = arguments.meta {
         request = request.meta(meta);
     }

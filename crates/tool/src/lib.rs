@@ -45,8 +45,7 @@
 //! let error = tool.call("workflow", &json!({"script": 1}), Call::by(agent)).await.unwrap_err();
 //! assert_eq!(
 //!     error.text(),
-//!     "Error: the arguments of workflow are not valid: INVALID_ARGUMENT: script must be a string; \
-//!      meta.name is missing; meta.description is missing"
+//!     "Error: the arguments of workflow are not valid: INVALID_ARGUMENT: script must be a string"
 //! );
 //! runs.shutdown().await;
 //! # Ok(())
@@ -79,8 +78,8 @@ mod words;
 
 pub use agent::{AppendError, Call, CallingAgent, Session};
 pub use answer::{
-    AgentCounts, Answer, Completed, EventLine, Notice, PhaseStatus, ResultPage, RunState, RunStatus, Started,
-    Stopped,
+    AgentCounts, Answer, Completed, EventLine, FailedAgents, ListedRun, Notice, PhaseStatus, ResultPage,
+    RunList, RunState, RunStatus, Started, Stopped,
 };
 pub use card::{CallCard, ResultCard};
 pub use config::ToolConfig;

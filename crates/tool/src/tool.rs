@@ -7,8 +7,8 @@ use fanfold::{Engine, ErrorCode, RunResult, WorkflowError, text};
 use serde_json::Value;
 
 use crate::agent::{Call, CallingAgent};
-use crate::answer::{Answer, Completed, Notice, ResultPage, RunState, RunStatus, Started, Stopped};
-use crate::arguments::{ResultArguments, RunArguments, WorkflowArguments};
+use crate::answer::{Answer, Completed, Notice, ResultPage, RunList, RunState, RunStatus, Started, Stopped};
+use crate::arguments::{ResultArguments, RunArguments, StatusArguments, WorkflowArguments};
 use crate::card::{CallCard, ResultCard};
 use crate::config::ToolConfig;
 use crate::definition::{Definition, Guidance, ToolKind};
@@ -89,7 +89,13 @@ impl WorkflowTool {
         match kind {
             ToolKind::Workflow => self.execute(arguments, call).await.map(Answer::into_json),
             ToolKind::Start => self.start(arguments, call).await.map(Answer::into_json),
-            ToolKind::Status => self.status(arguments, call).await.map(Answer::into_json),
+            ToolKind::Status => {
+                let StatusArguments { run_id } = self.read(kind, StatusArguments::read(arguments))?;
+                match run_id {
+                    Some(_) => self.status(arguments, call).await.map(Answer::into_json),
+                    None => self.list(call).map(Answer::into_json),
+                }
+            }
             ToolKind::Result => self.result(arguments, call).await.map(Answer::into_json),
             ToolKind::Cancel => self.cancel(arguments, call).await.map(Answer::into_json),
         }
@@ -120,7 +126,7 @@ impl WorkflowTool {
             .await?
         };
         if self.config.note_failures {
-            text.push_str(&failures_text(&result.failures));
+            text.push_str(&failures_text(&result.failures, 0));
         }
         let value = Completed::new(run_id, &result);
         if let (Some(ticket), true) = (ticket, chars > max_chars) {
@@ -182,6 +188,18 @@ impl WorkflowTool {
         Ok(Answer::new(status, text))
     }
 
+    /// The runs of the calling agent.
+    ///
+    /// # Errors
+    /// When nobody calls.
+    pub fn list(&self, call: Call) -> Result<Answer<RunList>, ToolError> {
+        let runs = self.registry(ToolKind::Status)?;
+        let agent = call.agent.ok_or(ToolError::NoCallingAgent)?;
+        let list = runs.list(agent.id());
+        let text = list.text(&self.config.tool_name);
+        Ok(Answer::new(list, text))
+    }
+
     /// A part of a run's value.
     ///
     /// # Errors
@@ -202,7 +220,9 @@ impl WorkflowTool {
             return Ok(Answer::new(page, text));
         };
         if text::failure(&result).is_some() {
-            runs.mark_read(&run_id);
+            if !call.confirms {
+                runs.mark_read(&run_id);
+            }
             return Err(ToolError::Run { run_id, result });
         }
         let most = self.config.max_result_chars;
@@ -216,12 +236,12 @@ impl WorkflowTool {
             .await?
         };
         let page = self.read(ToolKind::Result, page)?;
-        if page.next_offset.is_none() {
+        if page.next_offset.is_none() && !call.confirms {
             runs.mark_read(&run_id);
         }
         let mut text = page.text(&tool);
         if self.config.note_failures {
-            text.push_str(&failures_text(&page.failures));
+            text.push_str(&failures_text(&page.failures, page.more_failures));
         }
         Ok(Answer::new(page, text))
     }

@@ -2,23 +2,41 @@
 
 use fanfold::{AgentFailure, text};
 
-use crate::answer::{AgentCounts, EventLine, PhaseStatus, ResultPage, RunState, RunStatus};
+use crate::answer::{
+    AgentCounts, EventLine, FailedAgents, ListedRun, PhaseStatus, ResultPage, RunList, RunState, RunStatus,
+};
 
 /// How many failures a text lists, and how many characters of each reason.
 const LISTED_FAILURES: usize = 20;
 const REASON_CHARS: usize = 200;
 
-/// The failed agents as lines for the model; empty if there are none.
-pub(crate) fn failures_text(failures: &[AgentFailure]) -> String {
-    if failures.is_empty() {
-        return String::new();
+impl FailedAgents {
+    /// How many there are in all.
+    pub fn count(&self) -> usize {
+        self.failures.len() + self.more as usize
     }
-    let mut text = format!("\nFailed agents ({}):", failures.len());
+
+    /// A line for each of the first 20, before each of them a line break, and one that says how many more there are.
+    pub fn lines(&self) -> String {
+        lines(&self.failures, self.more)
+    }
+}
+
+/// The failed agents as text for the model; empty if there are none. `more` have failed besides.
+pub(crate) fn failures_text(failures: &[AgentFailure], more: u32) -> String {
+    match failures.len() + more as usize {
+        0 => String::new(),
+        all => format!("\nFailed agents ({all}):{}", lines(failures, more)),
+    }
+}
+
+fn lines(failures: &[AgentFailure], more: u32) -> String {
+    let mut text = String::new();
     for AgentFailure { seq, label, reason } in failures.iter().take(LISTED_FAILURES) {
         let reason = line(reason, REASON_CHARS);
         text.push_str(&format!("\n- agent {seq} {label:?}: {reason}"));
     }
-    if let more @ 1.. = failures.len().saturating_sub(LISTED_FAILURES) {
+    if let more @ 1.. = (failures.len() + more as usize).saturating_sub(LISTED_FAILURES) {
         text.push_str(&format!("\n- and {more} more"));
     }
     text
@@ -87,6 +105,36 @@ impl RunStatus {
     }
 }
 
+impl RunList {
+    /// What a model is shown; `tool` is the workflow tool's name.
+    pub(crate) fn text(&self, tool: &str) -> String {
+        let all = self.runs.len() + self.more as usize;
+        let mut text = match all {
+            0 => return "You have no workflow runs.".to_owned(),
+            1 => "You have 1 workflow run".to_owned(),
+            _ => format!("You have {all} workflow runs"),
+        };
+        text.push_str(&format!(
+            ", the latest first. {tool}_status {{\"runId\": \"…\"}} tells more of one, {tool}_result reads its value."
+        ));
+        for ListedRun { run_id, name, state, elapsed_ms, agents, read } in &self.runs {
+            let elapsed = duration(*elapsed_ms);
+            let state = match state {
+                RunState::Running => format!("is running for {elapsed}"),
+                RunState::Completed if *read => format!("completed after {elapsed}; its result was read"),
+                RunState::Completed => format!("completed after {elapsed}; its result was not read yet"),
+                RunState::Cancelled => format!("was cancelled after {elapsed}"),
+                RunState::Error => format!("failed after {elapsed}"),
+            };
+            text.push_str(&format!("\n- {run_id} \"{name}\" {state}. Agents: {}", agents.text()));
+        }
+        if self.more > 0 {
+            text.push_str(&format!("\n- and {} more", self.more));
+        }
+        text
+    }
+}
+
 impl ResultPage {
     /// What a model is shown of a page; `tool` is what gives the next one.
     pub(crate) fn text(&self, tool: &str) -> String {
@@ -131,11 +179,12 @@ mod tests {
     #[test]
     fn a_long_list_of_failures_is_cut() {
         let mut failures: Vec<AgentFailure> = Vec::new();
-        assert_eq!(failures_text(&failures), "");
+        assert_eq!(failures_text(&failures, 0), "");
         for seq in 1..=25 {
             failures.push(AgentFailure { seq, label: "a\nb".into(), reason: "é\nmore".repeat(1000) });
         }
-        let text = failures_text(&failures);
+        let text = failures_text(&failures[..20], 5);
+        assert_eq!(text, failures_text(&failures, 0));
         assert!(text.starts_with("\nFailed agents (25):\n- agent 1 \"a\\nb\": é\n- agent 2"), "{text}");
         assert!(text.ends_with("\n- and 5 more"), "{text}");
         assert_eq!(text.lines().count(), 23);

@@ -8,7 +8,7 @@
 //! - [`Meta`], [`Phase`]: what a script says it is, validated with every violation reported at once
 //! - [`Event`], [`EventKind`]: what observers of a run see, in order
 //! - [`RunResult`], [`StopReason`]: how a run ended
-//! - [`Usage`]: tokens that children used
+//! - [`Usage`]: tokens that children used, and what they cost ([`Usd`])
 //! - [`WorkflowError`], [`ErrorCode`]: the one error type, with stable codes
 //! - [`SessionRecord`], [`RecordChecker`]: what a tool call leaves in an agent's session, and its invariants
 //! - [`RunView`]: a run as people look at it, folded from any of these; [`Line`]: what logs hold of them
@@ -41,7 +41,7 @@ pub use line::{Line, LineError, ResultLine};
 pub use meta::{Meta, Phase};
 pub use record::{RecordChecker, RecordError, SessionRecord};
 pub use result::{AgentFailure, RunResult, StopReason, Worktree};
-pub use usage::Usage;
+pub use usage::{Usage, Usd};
 pub use view::{
     AgentState, AgentView, LogView, PhaseView, RetryView, RunHead, RunState, RunView, Tally, ViewChanges,
 };

@@ -29,6 +29,11 @@ pub struct Meta {
     /// The phases the author plans. A run may enter others, and may skip these.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phases: Option<Vec<Phase>>,
+    /// What the script takes as its `args`: a JSON Schema with an object at its root. The engine checks it, and a run's
+    /// args against it before the run starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", tsify(optional, type = "Record<string, unknown>"))]
+    pub args: Option<Map<String, Value>>,
 }
 
 /// A phase the author plans.
@@ -54,7 +59,13 @@ pub struct Phase {
 impl Meta {
     /// Metadata with a name and a description alone.
     pub fn new(name: impl Into<String>, description: impl Into<String>) -> Self {
-        Self { name: name.into(), description: description.into(), when_to_use: None, phases: None }
+        Self {
+            name: name.into(),
+            description: description.into(),
+            when_to_use: None,
+            phases: None,
+            args: None,
+        }
     }
 
     /// Reads metadata from untyped JSON.
@@ -87,10 +98,16 @@ impl Meta {
                 Vec::new()
             }
         });
-        faults.unknown(fields, "meta", &["name", "description", "whenToUse", "phases"]);
+        let args = fields.get("args").and_then(|args| {
+            if !args.is_object() {
+                faults.add("meta.args", format!("must be a JSON Schema object, got {}", kind(args)));
+            }
+            args.as_object().cloned()
+        });
+        faults.unknown(fields, "meta", &["name", "description", "whenToUse", "phases", "args"]);
         match (name, description) {
             (Some(name), Some(description)) if faults.0.is_empty() => {
-                Ok(Self { name, description, when_to_use, phases })
+                Ok(Self { name, description, when_to_use, phases, args })
             }
             _ => Err(faults.into_error()),
         }
@@ -194,6 +211,7 @@ mod tests {
         let value = json!({
             "name": "review", "description": "d", "whenToUse": "often",
             "phases": [{"title": "A", "detail": "x", "provider": "p", "model": "m"}, {"title": "B"}],
+            "args": {"type": "object", "properties": {"files": {"type": "array"}}},
         });
         let meta = Meta::from_value(&value).unwrap();
         assert_eq!(serde_json::to_value(&meta).unwrap(), value);
@@ -203,7 +221,7 @@ mod tests {
     #[test]
     fn every_violation_is_reported_at_once_with_its_path() {
         let value = json!({
-            "description": 3, "whenToUse": [], "more": 1,
+            "description": 3, "whenToUse": [], "more": 1, "args": true,
             "phases": ["a", {"detail": 1, "provider": {}, "model": null, "colour": "red"}, {"title": ""}],
         });
         let error = Meta::from_value(&value).unwrap_err();
@@ -213,8 +231,9 @@ mod tests {
         assert_eq!(
             faults,
             [
+                "meta.args must be a JSON Schema object, got a boolean",
                 "meta.description must be a string, got a number",
-                "meta.more is not a known field (known: name, description, whenToUse, phases)",
+                "meta.more is not a known field (known: name, description, whenToUse, phases, args)",
                 "meta.name is missing",
                 "meta.phases[0] must be an object, got a string",
                 "meta.phases[1].colour is not a known field (known: title, detail, provider, model)",

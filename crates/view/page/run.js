@@ -309,8 +309,10 @@ function problem(state, label, seq, reason, show) {
   return h("li", {}, h("h3", { class: state }, stateIcon(state), h("span", { class: "unseen" }, `${STATES[state]}: `), title), long(reason))
 }
 
-function tokens({ inputTokens, outputTokens }) {
-  return `${inputTokens.toLocaleString("en")} tokens read, ${outputTokens.toLocaleString("en")} written`
+function tokens({ inputTokens, outputTokens, cacheReadTokens, costUsd }) {
+  const cached = cacheReadTokens ? ` (${cacheReadTokens.toLocaleString("en")} from a cache)` : ""
+  const cost = costUsd === undefined ? "" : `, $${costUsd.toFixed(4)}`
+  return `${inputTokens.toLocaleString("en")} tokens read${cached}, ${outputTokens.toLocaleString("en")} written${cost}`
 }
 
 /** What to call an agent in a line. */

@@ -2,7 +2,7 @@
 
 use fanfold::{CancellationToken, Engine, Event, EventKind, EventStream, event_stream};
 use fanfold_agents::Scripted;
-use fanfold_tool::{Retention, RunState, Runs, ToolError, WorkflowTool};
+use fanfold_tool::{CallingAgent, Retention, RunState, Runs, ToolError, WorkflowTool};
 use futures::StreamExt as _;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -306,4 +306,83 @@ async fn arguments_of_the_background_tools_are_checked() {
         let error = host.call(name, json!({"runId": "r-1"})).await.unwrap_err();
         assert_eq!(error.text(), "Error: no run \"r-1\" is kept; results expire. This agent has no runs");
     }
+}
+
+struct Stranger;
+
+impl CallingAgent for Stranger {
+    fn id(&self) -> &str {
+        "a stranger"
+    }
+}
+
+#[tokio::test]
+async fn an_agents_own_runs_are_listed_the_latest_first() {
+    let host = Host::new(json!({}));
+    let (list, text) = host.call("workflow_status", json!({})).await.unwrap();
+    assert_eq!((list, text.as_str()), (json!({"runs": []}), "You have no workflow runs."));
+    let (first, _) = host.start("return await agent('x')").await;
+    host.agent.notice().await;
+    tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    let (second, mut events) = host.start("return await agent('hang:')").await;
+    until(&mut events, agent_starts).await;
+    let call = fanfold_tool::Call::by(Arc::new(Stranger));
+    let theirs = host.tool.start(&arguments("return 1"), call).await.unwrap().value.run_id;
+
+    let (list, text) = host.call("workflow_status", json!({})).await.unwrap();
+    let told: Vec<(&Value, &Value, &Value)> = list["runs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|run| (&run["runId"], &run["state"], &run["read"]))
+        .collect();
+    let no = &json!(false);
+    assert_eq!(
+        told,
+        [(&json!(second), &json!("running"), no), (&json!(first), &json!("completed"), no)],
+        "{list}"
+    );
+    assert_eq!(list["runs"][0]["agents"]["running"], 1);
+    assert!(text.starts_with("You have 2 workflow runs"), "{text}");
+    assert!(text.contains(&first) && text.contains(&second) && text.contains("not read yet"), "{text}");
+
+    host.call("workflow_result", json!({"runId": first})).await.unwrap();
+    host.runs.share(&theirs, host.agent.id());
+    let (list, _) = host.call("workflow_status", json!({})).await.unwrap();
+    let read = |id: &str| {
+        let runs = list["runs"].as_array().unwrap();
+        runs.iter().find(|run| run["runId"] == id).map(|run| run["read"].clone())
+    };
+    assert_eq!(read(&first), Some(json!(true)), "{list}");
+    assert_eq!(read(&theirs), Some(json!(false)), "a run that is shared: {list}");
+    host.runs.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_result_is_read_once_the_host_says_so_if_it_confirms() {
+    let host = Host::new(json!({}));
+    let (run_id, _) = host.start("return 1").await;
+    host.agent.notice().await;
+    let of = json!({"runId": run_id});
+    host.tool.result(&of, by(&host.agent).confirms_reading()).await.unwrap();
+    let read = async || host.call("workflow_status", json!({})).await.unwrap().0["runs"][0]["read"].clone();
+    assert_eq!(read().await, false);
+    host.runs.mark_read(&run_id);
+    assert_eq!(read().await, true);
+}
+
+#[tokio::test]
+async fn a_thousand_failures_make_a_short_answer() {
+    let host = Host::new(json!({"noteFailures": true}));
+    let script = "return (await parallel(Array.from({ length: 120 }, (_, i) => () => \
+                  agent(`fail:no licence ${'x'.repeat(1000)}`, { label: `a${i}` })))).filter(Boolean).length";
+    let (run_id, _) = host.start(script).await;
+    host.agent.notice().await;
+    let (page, text) = host.call("workflow_result", json!({"runId": run_id})).await.unwrap();
+    assert_eq!((page["failures"].as_array().unwrap().len(), &page["moreFailures"]), (50, &json!(70)));
+    assert!(page["failures"][0]["reason"].as_str().unwrap().chars().count() <= 301, "{page}");
+    assert!(
+        text.contains("\nFailed agents (120):\n- agent ") && text.ends_with("\n- and 100 more"),
+        "{text}"
+    );
 }

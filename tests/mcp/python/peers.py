@@ -1,5 +1,6 @@
 """Connects the official Python client with `fanfold mcp`, over both transports and both kinds of protocol."""
 
+import contextlib
 import os
 import re
 import signal
@@ -53,6 +54,47 @@ async def http_transport(url):
     async with httpx2.AsyncClient(headers=headers, timeout=httpx2.Timeout(30, read=300)) as http_client:
         async with streamable_http_client(url, http_client=http_client) as streams:
             yield streams
+
+
+@asynccontextmanager
+async def breaking(url, text):
+    """An address that leads to a server, until the text comes from there: then that connection is cut, once."""
+    port = int(re.search(r":(\d+)/", url)[1])
+    broken = False
+
+    async def serve_one(client):
+        nonlocal broken
+        async with client, await anyio.connect_tcp("127.0.0.1", port) as server:
+            async with anyio.create_task_group() as group:
+
+                async def pump(source, sink):
+                    nonlocal broken
+                    with contextlib.suppress(anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
+                        while True:
+                            data = await source.receive()
+                            await sink.send(data)
+                            if source is server and not broken and text in data:
+                                broken = True
+                                break
+                    group.cancel_scope.cancel()
+
+                group.start_soon(pump, client, server)
+                group.start_soon(pump, server, client)
+
+    listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
+    async with listener, anyio.create_task_group() as group:
+        group.start_soon(listener.serve, serve_one)
+        yield url.replace(str(port), str(listener.extra(anyio.abc.SocketAttribute.local_port)))
+        group.cancel_scope.cancel()
+
+
+def paid_agents(folder, seconds):
+    """Agents that take a while and leave a line in a file each: how to count them, and the server's arguments."""
+    file, command = Path(folder) / "paid", Path(folder) / "agent.sh"
+    file.write_text("")
+    command.write_text(f"#!/bin/sh\necho paid >> {file}\nsleep {seconds}\necho the value\n")
+    command.chmod(0o755)
+    return lambda: len(file.read_text().splitlines()), ("--agent-command", str(command))
 
 
 @asynccontextmanager

@@ -8,11 +8,21 @@ from pathlib import Path
 
 import anyio
 import pytest
-from mcp import types
+from mcp import Client, types
 from mcp.shared.exceptions import MCPError
 
 import peers
-from peers import connect, hanging_agent, processes_with, serve, text_of, until, workflow
+from peers import (
+    breaking,
+    connect,
+    hanging_agent,
+    paid_agents,
+    processes_with,
+    serve,
+    text_of,
+    until,
+    workflow,
+)
 from tasks import Cancelled, Tasks
 
 pytestmark = pytest.mark.anyio
@@ -156,6 +166,70 @@ async def test_runs_in_the_background(transport, mode):
         hanging = await client.call_tool("workflow_start", workflow("return await agent('hang:')"))
         cancelled = await client.call_tool("workflow_cancel", {"runId": hanging.structured_content["runId"]})
         assert cancelled.structured_content["state"] == "cancelled"
+
+
+async def test_says_all_in_the_text_and_all_in_the_structured_half(transport, mode):
+    async with connect(transport, mode) as client:
+        cut = await client.call_tool("workflow", workflow("return 'y'.repeat(120000)"))
+        value = cut.structured_content
+        assert len(value["page"]) == value["nextOffset"] == 50_000
+        assert value["page"] in text_of(cut) and value["runId"] in text_of(cut)
+        prompts = "Array.from({ length: 300 }, (_, i) => () => agent(`fail:no licence ${'x'.repeat(1000)}`))"
+        script = f"return (await parallel({prompts})).filter(Boolean).length"
+        failed = await client.call_tool("workflow", workflow(script))
+        assert "300 agents failed:" in text_of(failed) and "no licence" in text_of(failed)
+        value = failed.structured_content
+        assert (len(value["failures"]), value["moreFailures"]) == (50, 250)
+        assert len(json.dumps(value)) + len(text_of(failed)) < 200_000
+        thrown = await client.call_tool("workflow", workflow("await agent('a'); throw new Error('boom')"))
+        value = thrown.structured_content
+        assert thrown.is_error and value["state"] == "error" and "boom" in value["error"]["message"]
+        assert value["runId"] in text_of(thrown)
+
+
+async def test_finds_the_run_of_a_call_that_was_given_up_silently(transport, mode, tmp_path):
+    paid, args = paid_agents(tmp_path, 1)
+    async with connect(transport, mode, args) as client:
+        arguments = workflow("return await agent('x')")
+        async with anyio.create_task_group() as group:
+            group.start_soon(client.call_tool, "workflow", arguments)
+            await until(lambda: paid() == 1)
+            status = await client.call_tool("workflow_status", {})
+            [run] = status.structured_content["runs"]
+            assert run["state"] == "running" and run["runId"] in text_of(status)
+            again = (await client.call_tool("workflow", arguments)).structured_content
+            assert (again["runId"], again["result"]) == (run["runId"], "the value")
+    assert paid() == 1
+
+
+async def test_loses_nothing_with_a_connection(tmp_path):
+    paid, args = paid_agents(tmp_path, 1)
+    told = []
+
+    async def on_progress(progress, total, message):
+        told.append(message)
+
+    async with serve(args) as (_, url), breaking(url, b'"run ') as url:
+        async with Client(peers.http_transport(url), mode="legacy") as client:
+            arguments = workflow("return await agent('x')")
+            result = await client.call_tool("workflow", arguments, progress_callback=on_progress)
+            assert result.structured_content["result"] == "the value"
+            assert told[0] == f"run {result.structured_content['runId']}"
+            assert paid() == 1
+
+
+async def test_offers_saved_workflows_as_tools(transport, mode, tmp_path):
+    folder = tmp_path / ".fanfold/workflows"
+    folder.mkdir(parents=True)
+    schema = '{ type: "object", properties: { n: { type: "array", items: { type: "integer" } } }, required: ["n"] }'
+    header = f'export const meta = {{ name: "add", description: "Adds up", args: {schema} }}'
+    (folder / "add.js").write_text(f"{header}\nreturn args.n.reduce((a, b) => a + b, 0)")
+    async with connect(transport, mode, ("--agents", "scripted", "--name", "add"), tmp_path) as client:
+        tools = (await client.list_tools()).tools
+        assert tools[-1].name == "add" and tools[-1].input_schema["required"] == ["n"]
+        assert (await client.call_tool("add", {"n": [1, 2, 3]})).structured_content["result"] == 6
+        wrong = await client.call_tool("add", {"n": [1, "2"]})
+        assert wrong.is_error and wrong.structured_content["error"]["path"] == "args.n[1]"
 
 
 async def test_leaves_nothing_behind_when_its_client_dies(transport, mode):

@@ -1,7 +1,9 @@
 // The clients and transports that the suite drives `fanfold mcp` with, behind one face.
 
 import { spawn } from "node:child_process"
-import { readFileSync, readdirSync } from "node:fs"
+import { chmodSync, readFileSync, readdirSync, writeFileSync } from "node:fs"
+import { createConnection, createServer } from "node:net"
+import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { setTimeout as sleep } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
@@ -55,8 +57,13 @@ function connector2({ sample, onLog, capabilities = {} }, mode) {
   }
 }
 
-// Connects a client with a server of its own, over "stdio" or "http". `args` are the server's, `cwd` its folder.
-export async function connect(clientName, transportName, { args = ["--agents", "scripted"], cwd, ...options } = {}) {
+// Connects a client with a server of its own, over "stdio" or "http". `args` are the server's, `cwd` its folder. Over
+// "http" the client goes by the address that `detour` makes of the server's.
+export async function connect(
+  clientName,
+  transportName,
+  { args = ["--agents", "scripted"], cwd, detour = (url) => url, ...options } = {},
+) {
   const { client, stdio, http, call } = CLIENTS[clientName](options)
   if (transportName === "stdio") {
     const transport = stdio({ command: BINARY, args: ["mcp", ...args], cwd, env: environment(), stderr: "ignore" })
@@ -64,7 +71,7 @@ export async function connect(clientName, transportName, { args = ["--agents", "
     return { client, call, pid: transport.pid, close: () => client.close() }
   }
   const server = await serve(args, cwd)
-  const transport = http(new URL(server.url), { requestInit: { headers: { Authorization: `Bearer ${TOKEN}` } } })
+  const transport = http(new URL(await detour(server.url)), { requestInit: { headers: { Authorization: `Bearer ${TOKEN}` } } })
   await client.connect(transport)
   const close = async () => {
     await client.close()
@@ -92,6 +99,39 @@ export async function serve(args = ["--agents", "scripted"], cwd = undefined) {
     return await exited
   }
   return { url, pid: child.pid, stop, exited, printed: () => printed }
+}
+
+// An address that leads to a server, until `text` comes from there: then that connection is cut, once.
+export async function breaking(url, text) {
+  const { port } = new URL(url)
+  let broken = false
+  const proxy = createServer((client) => {
+    const server = createConnection({ host: "127.0.0.1", port })
+    const cut = () => [client, server].forEach((socket) => socket.destroy())
+    for (const socket of [client, server]) socket.on("error", cut).on("close", cut)
+    client.pipe(server)
+    server.on("data", (data) => {
+      client.write(data)
+      if (!broken && data.includes(text)) {
+        broken = true
+        setImmediate(cut)
+      }
+    })
+  })
+  await new Promise((resolve) => proxy.listen(0, "127.0.0.1", resolve))
+  proxy.unref()
+  return url.replace(port, proxy.address().port)
+}
+
+// Agents that take a while and leave a line in a file each, by which they can be counted.
+export function paidAgents(folder, seconds) {
+  const file = join(folder, "paid")
+  writeFileSync(file, "")
+  const command = join(folder, "agent.sh")
+  writeFileSync(command, `#!/bin/sh\necho paid >> ${file}\nsleep ${seconds}\necho the value\n`)
+  chmodSync(command, 0o755)
+  const paid = () => readFileSync(file, "utf8").split("\n").length - 1
+  return { paid, args: ["--agent-command", command] }
 }
 
 function environment() {

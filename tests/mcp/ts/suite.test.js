@@ -2,13 +2,13 @@
 
 import assert from "node:assert/strict"
 import { spawn } from "node:child_process"
-import { mkdtempSync, readFileSync } from "node:fs"
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { describe, test } from "node:test"
 import { fileURLToPath } from "node:url"
 
-import { CLIENTS, connect, hangingAgent, processesWith, serve, until } from "./peers.js"
+import { CLIENTS, breaking, connect, hangingAgent, paidAgents, processesWith, serve, until } from "./peers.js"
 
 const META = { name: "test", description: "a test" }
 const workflow = (script, rest = {}) => ({ name: "workflow", arguments: { meta: META, script, ...rest } })
@@ -138,6 +138,85 @@ for (const clientName of Object.keys(CLIENTS)) {
           const value = JSON.parse(json)
           assert.deepEqual([value.length, value[35999]], [36000, "é€😀x".repeat(10) + "35999"])
         }))
+
+      test("says all in the text, and all in the structured half", () =>
+        with_({}, async ({ call }) => {
+          const cut = await call(workflow("return 'y'.repeat(120000)"))
+          const { page, nextOffset, runId } = cut.structuredContent
+          assert.ok(page.length === nextOffset && textOf(cut).includes(page) && textOf(cut).includes(runId))
+          const prompts = "Array.from({ length: 300 }, (_, i) => () => agent(`fail:no licence ${'x'.repeat(1000)}`))"
+          const failed = await call(workflow(`return (await parallel(${prompts})).filter(Boolean).length`))
+          assert.match(textOf(failed), /300 agents failed:\n- agent \d+ .*no licence/)
+          assert.equal(failed.structuredContent.failures.length, 50)
+          assert.equal(failed.structuredContent.moreFailures, 250)
+          assert.ok(JSON.stringify(failed).length < 200_000)
+          const thrown = await call(workflow("await agent('a'); throw new Error('boom')"))
+          assert.ok(thrown.isError)
+          assert.equal(thrown.structuredContent.state, "error")
+          assert.match(thrown.structuredContent.error.message, /boom/)
+          assert.ok(textOf(thrown).includes(thrown.structuredContent.runId))
+        }))
+
+      test("finds the run of a call that was given up silently", async () => {
+        const { paid, args } = paidAgents(mkdtempSync(join(tmpdir(), "fanfold-")), 1)
+        await with_({ args }, async ({ call }) => {
+          const script = "return await agent('x')"
+          const first = call(workflow(script))
+          await until(() => paid() === 1)
+          const status = await call({ name: "workflow_status", arguments: {} })
+          const [{ runId, state }] = status.structuredContent.runs
+          assert.ok(state === "running" && textOf(status).includes(runId))
+          const again = await call(workflow(script))
+          assert.equal(again.structuredContent.runId, runId)
+          assert.equal(again.structuredContent.result, "the value")
+          assert.equal((await first).structuredContent.runId, runId)
+          assert.equal(paid(), 1)
+        })
+      })
+
+      test("tells which run it is before anything else", () =>
+        with_({}, async ({ call }) => {
+          const told = []
+          const onprogress = ({ message }) => told.push(message)
+          const result = await call(workflow("return await agent('sleep:300')"), { onprogress })
+          assert.equal(told[0], `run ${result.structuredContent.runId}`)
+        }))
+
+      test("offers saved workflows as tools", async () => {
+        const cwd = mkdtempSync(join(tmpdir(), "fanfold-"))
+        mkdirSync(join(cwd, ".fanfold/workflows"), { recursive: true })
+        const header = `export const meta = { name: "add", description: "Adds up",
+          args: { type: "object", properties: { n: { type: "array", items: { type: "integer" } } }, required: ["n"] } }`
+        writeFileSync(join(cwd, ".fanfold/workflows/add.js"), `${header}\nreturn args.n.reduce((a, b) => a + b, 0)`)
+        await with_({ args: ["--agents", "scripted", "--name", "add"], cwd }, async ({ client, call }) => {
+          const { tools } = await client.listTools()
+          assert.deepEqual(tools.find(({ name }) => name === "add").inputSchema.required, ["n"])
+          const sum = await call({ name: "add", arguments: { n: [1, 2, 3] } })
+          assert.equal(sum.structuredContent.result, 6)
+          const wrong = await call({ name: "add", arguments: { n: [1, "2"] } })
+          assert.ok(wrong.isError)
+          assert.equal(wrong.structuredContent.error.path, "args.n[1]")
+        })
+      })
+
+      if (transport === "http") {
+        test("loses nothing with a connection", async () => {
+          const { paid, args } = paidAgents(mkdtempSync(join(tmpdir(), "fanfold-")), 1)
+          await with_({ args, detour: (url) => breaking(url, '"run ') }, async ({ call }) => {
+            const script = "return await agent('x')"
+            const first = call(workflow(script), { onprogress: () => {}, timeout: 20_000 })
+            if (modern) {
+              // Without sessions a connection that is dropped is a call that is cancelled. The client waits on.
+              await assert.rejects(first)
+            } else {
+              assert.equal((await first).structuredContent.result, "the value")
+            }
+            assert.equal(paid(), 1)
+            assert.equal((await call(workflow(script))).structuredContent.result, "the value")
+            assert.equal(paid(), 2)
+          })
+        })
+      }
 
       test("runs in the background", () =>
         with_({}, async ({ call }) => {

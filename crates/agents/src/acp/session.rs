@@ -186,11 +186,11 @@ impl Conversation<'_> {
 
     fn count(&self, response: &PromptResponse) {
         let Some(usage) = &response.usage else { return };
-        let read = [Some(usage.input_tokens), usage.cached_read_tokens, usage.cached_write_tokens];
-        let written = [Some(usage.output_tokens), usage.thought_tokens];
-        let sum =
-            |counts: &[Option<u64>]| counts.iter().flatten().fold(0, |sum: u64, n| sum.saturating_add(*n));
-        self.terms.meter.add(Usage::new(sum(&read), sum(&written)));
+        let [read, created] =
+            [usage.cached_read_tokens, usage.cached_write_tokens].map(Option::unwrap_or_default);
+        let all = usage.input_tokens.saturating_add(read).saturating_add(created);
+        let written = usage.output_tokens.saturating_add(usage.thought_tokens.unwrap_or_default());
+        self.terms.meter.add(Usage::new(all, written).cached(read, created));
     }
 }
 

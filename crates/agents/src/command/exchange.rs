@@ -8,6 +8,7 @@ use futures::FutureExt as _;
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::ChildStdin;
 
+use crate::escapes;
 use crate::process::{Pipes, Process, describe, read};
 use crate::text::{self, Tail};
 
@@ -123,8 +124,7 @@ async fn undisturbed<S>(
 impl Output {
     /// The answer as text, without the line ends at its end.
     pub(super) fn answer(self) -> String {
-        let mut text = String::from_utf8(self.stdout)
-            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+        let mut text = escapes::decode(self.stdout);
         text.truncate(text.trim_end_matches(['\n', '\r']).len());
         text
     }

@@ -21,8 +21,13 @@ pub enum KeyError {
     Unusable,
 }
 
-/// The fewest characters at the end of a text that are taken for the beginning of the key.
+/// The fewest characters at the end of a text that are taken for the beginning of the key; a key of so many is hidden
+/// in answers if one of them is a digit.
 const MIN_PART: usize = 8;
+
+/// The fewest characters of a key without a digit that is hidden in answers. Local servers want words for keys, such as
+/// `ollama` or `not-needed`, which an answer may speak of.
+const MIN_WORD: usize = 12;
 
 impl ApiKey {
     /// A key. White space around it is left out.
@@ -69,6 +74,15 @@ impl ApiKey {
     }
 }
 
+impl ApiKey {
+    /// The same answer, without the key; unless the key may be a word.
+    pub(super) fn hide_in_answer(&self, text: String) -> String {
+        let digit = self.0.bytes().any(|byte| byte.is_ascii_digit());
+        let hidden = self.0.len() >= if digit { MIN_PART } else { MIN_WORD };
+        if hidden && text.contains(&*self.0) { text.replace(&*self.0, "[key]") } else { text }
+    }
+}
+
 impl fmt::Debug for ApiKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("ApiKey([key])")
@@ -89,6 +103,27 @@ mod tests {
         let header = key.header("Bearer ").unwrap();
         assert_eq!(header, "Bearer sk-secret");
         assert!(!format!("{header:?}").contains("secret"));
+    }
+
+    #[test]
+    fn a_key_is_hidden_in_answers_unless_it_may_be_a_word() {
+        for (key, hidden) in [
+            ("sk-test-0123456789", true),
+            ("sk-secret-key", true),
+            ("a1b2c3d4", true),
+            ("ollama", false),
+            ("EMPTY", false),
+            ("lm-studio", false),
+            ("not-needed", false),
+            ("sk-1234", false),
+        ] {
+            let said = |name: &str| format!("Set it to {name}, or {name}.");
+            let shown = ApiKey::new(key).unwrap().hide_in_answer(said(key));
+            assert_eq!(shown, said(if hidden { "[key]" } else { key }));
+        }
+        // The beginning of many keys; an answer is whole.
+        let key = ApiKey::new("sk-proj-0123456789").unwrap();
+        assert_eq!(key.hide_in_answer("Keys begin with sk-proj-".into()), "Keys begin with sk-proj-");
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Server-sent events out of a stream of bytes, as the HTML standard reads them, within bounds.
+//! Server-sent events out of a stream of bytes, as the HTML standard reads them, within bounds; but for the two
+//! liberties that servers take, which [`Decoder`] notes.
 //! <https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream>
 
 /// What a server sent.
@@ -14,7 +15,8 @@ pub(super) struct Event {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TooLarge;
 
-/// Reads events, whatever pieces the bytes come in.
+/// Reads events, whatever pieces the bytes come in. Other than the standard, it gives events that have a name and no
+/// data, and with [`finish`](Self::finish) an event that no blank line ends.
 #[derive(Debug)]
 pub(super) struct Decoder {
     max_bytes: usize,
@@ -24,13 +26,24 @@ pub(super) struct Decoder {
     first_line: bool,
     has_data: bool,
     event: Event,
+    /// Lines before the first event that are no part of an event stream.
+    stray: Vec<u8>,
+    any: bool,
 }
 
 impl Decoder {
     /// A reader of events of at most so many bytes.
     pub(super) fn new(max_bytes: usize) -> Self {
-        let event = Event::default();
-        Self { max_bytes, line: Vec::new(), after_return: false, first_line: true, has_data: false, event }
+        Self {
+            max_bytes,
+            line: Vec::new(),
+            after_return: false,
+            first_line: true,
+            has_data: false,
+            event: Event::default(),
+            stray: Vec::new(),
+            any: false,
+        }
     }
 
     /// Takes the next bytes and gives the events that they complete.
@@ -63,6 +76,24 @@ impl Decoder {
         Ok(events)
     }
 
+    /// The event that the stream ends with where no blank line follows it. The standard ignores it; some servers send
+    /// their last one so.
+    ///
+    /// # Errors
+    /// It is too large.
+    pub(super) fn finish(&mut self) -> Result<Option<Event>, TooLarge> {
+        let line = std::mem::take(&mut self.line);
+        if !line.is_empty() {
+            self.take_line(&line)?;
+        }
+        self.take_line(b"")
+    }
+
+    /// What came in place of events, if none ever came: a body that is not an event stream.
+    pub(super) fn stray(&self) -> &[u8] {
+        if self.any { &[] } else { &self.stray }
+    }
+
     fn extend_line(&mut self, bytes: &[u8]) -> Result<(), TooLarge> {
         self.check(bytes.len())?;
         self.line.extend_from_slice(bytes);
@@ -79,7 +110,10 @@ impl Decoder {
         }
         if line.is_empty() {
             let event = std::mem::take(&mut self.event);
-            return Ok(std::mem::take(&mut self.has_data).then_some(event));
+            // The standard wants data; an error or an end may do without.
+            let given = std::mem::take(&mut self.has_data) || !event.name.is_empty();
+            self.any |= given;
+            return Ok(given.then_some(event));
         }
         let (field, value) = match line.iter().position(|byte| *byte == b':') {
             Some(colon) => (&line[..colon], &line[colon + 1..]),
@@ -96,8 +130,16 @@ impl Decoder {
                 self.check(value.len())?;
                 self.event.data.push_str(&String::from_utf8_lossy(value));
             }
-            // Comments, ids and what nobody knows.
-            _ => {}
+            // A comment.
+            b"" | b"id" | b"retry" => {}
+            _ if self.any => {}
+            _ => {
+                if self.stray.len() + line.len() > self.max_bytes {
+                    return Err(TooLarge);
+                }
+                self.stray.extend_from_slice(line);
+                self.stray.push(b'\n');
+            }
         }
         Ok(None)
     }
@@ -111,26 +153,72 @@ mod tests {
         Event { name: name.into(), data: data.into() }
     }
 
+    /// All events of a stream that comes in pieces of this size, the one that it ends with included.
+    fn all(stream: &[u8], size: usize) -> Vec<Event> {
+        let mut decoder = Decoder::new(100);
+        let mut events: Vec<_> = stream.chunks(size).flat_map(|piece| decoder.push(piece).unwrap()).collect();
+        events.extend(decoder.finish().unwrap());
+        events
+    }
+
     #[test]
     fn events_are_the_same_in_whatever_pieces_they_come() {
         let stream = "\u{feff}: hello\r\n\r\nevent: a\rdata: 1\r\rdata:2\ndata: \u{1f30d}\ndata\n\nid: 7\nretry: 5\nno \
                       field\nevent: lost\n\ndata:  x: y\r\n\r\ndata: cut off";
-        let expected = [event("a", "1"), event("", "2\n\u{1f30d}\n"), event("", " x: y")];
+        let expected = [
+            event("a", "1"),
+            event("", "2\n\u{1f30d}\n"),
+            event("lost", ""),
+            event("", " x: y"),
+            event("", "cut off"),
+        ];
         for size in 1..=stream.len() {
+            assert_eq!(all(stream.as_bytes(), size), expected, "in pieces of {size}");
+        }
+    }
+
+    #[test]
+    fn the_last_event_needs_no_blank_line() {
+        for (stream, expected) in [
+            ("data: 1\n\ndata: 2", vec![event("", "1"), event("", "2")]),
+            ("data: 1\n\ndata: 2\n", vec![event("", "1"), event("", "2")]),
+            ("data: 1\n\ndata: 2\r", vec![event("", "1"), event("", "2")]),
+            ("event: error\ndata: 1", vec![event("error", "1")]),
+            ("event: error", vec![event("error", "")]),
+            ("data: 1\n\n", vec![event("", "1")]),
+            (": only\n: comments", vec![]),
+            ("", vec![]),
+        ] {
+            for size in 1..=stream.len().max(1) {
+                assert_eq!(all(stream.as_bytes(), size), expected, "{stream:?} in pieces of {size}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_event_stream_is_kept_until_an_event_comes() {
+        for (stream, stray) in [
+            ("{\"error\":\n {\"code\": 503}}", "{\"error\":\n {\"code\": 503}}\n"),
+            ("<html>\n\n<title>data: 1</title>", "<html>\n<title>data: 1</title>\n"),
+            ("oops\ndata: 1\n\noops", ""),
+            (": ping\nid: 7\nretry: 5\n\n", ""),
+        ] {
             let mut decoder = Decoder::new(100);
-            let pieces = stream.as_bytes().chunks(size);
-            let events: Vec<_> = pieces.flat_map(|piece| decoder.push(piece).unwrap()).collect();
-            assert_eq!(events, expected, "in pieces of {size}");
+            decoder.push(stream.as_bytes()).unwrap();
+            decoder.finish().unwrap();
+            assert_eq!(decoder.stray(), stray.as_bytes(), "{stream:?}");
         }
     }
 
     #[test]
     fn what_never_ends_is_not_kept() {
-        for piece in [&b"data: xxxxxxx"[..], b"xxxxxxxxxxxxx", b"data: xxxxxxx\n", b"data:x\n"] {
+        for piece in [&b"data: xxxxxxx"[..], b"xxxxxxxxxxxxx", b"data: xxxxxxx\n", b"data:x\n", b"xxxxxxxx\n"]
+        {
             let mut decoder = Decoder::new(1000);
             let fate = (0..1000).find_map(|_| decoder.push(piece).err());
             assert_eq!(fate, Some(TooLarge), "{piece:?}");
-            assert!(decoder.line.capacity() + decoder.event.data.capacity() < 5000);
+            let kept = decoder.line.capacity() + decoder.event.data.capacity() + decoder.stray.capacity();
+            assert!(kept < 5000);
         }
     }
 

@@ -9,9 +9,9 @@ use reqwest::Request;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
 use serde_json::Value;
 
-use super::Config;
 use super::exchange::{Bounds, exchange};
 use super::protocol::{Protocol, Reply, Turn, header};
+use super::{ApiKey, Config};
 use crate::ask::{Answerer, Question};
 use crate::attempts::Attempt;
 use crate::failure::{Failure, FailureKind};
@@ -33,9 +33,9 @@ pub(super) fn start<P: Protocol>(
     let question = Question::new(&request, config.schema_attempts)?;
     let schema = request.options.schema.clone().filter(|_| config.structured_output);
     let stall = request.options.stall_ms.map_or(config.bounds.stall, Duration::from_millis);
-    let bounds = Bounds { stall, ..config.bounds };
     let meter = UsageMeter::default();
     let patience = Patience::new(&request, cancel);
+    let bounds = Bounds { stall, deadline: patience.deadline(), ..config.bounds };
     let work = Work { config, request, patience, bounds, model, schema, meter: meter.clone() };
     Ok(Child::new(id, work.run::<P>(question)).metered(meter))
 }
@@ -57,8 +57,10 @@ impl Work {
         let (config, request, patience) = (self.config.clone(), self.request.clone(), self.patience.clone());
         let mut asked = Asked::<P> { work: self, question, protocol: PhantomData };
         let outcome = config.retries.run(&mut asked, &request, &patience).await;
-        // Once more, for what did not come from an exchange.
-        outcome.map_err(|error| hide(error, &config))
+        match &config.key {
+            Some(key) => outcome.map(|answer| hide_in_answer(key, answer)).map_err(|error| hide(key, error)),
+            None => outcome,
+        }
     }
 
     fn write<P: Protocol>(&self, prompt: &str) -> Result<Request, Failure> {
@@ -90,7 +92,7 @@ impl Work {
         let mut reply = Reply::default();
         let exchange = exchange::<P>(&self.config.client, request, self.bounds, &mut reply);
         let outcome = self.patience.with(exchange).await;
-        if let Some(usage) = reply.usage {
+        if let Some(usage) = reply.usage() {
             self.meter.add(usage);
         }
         outcome.and_then(|()| reply.finish::<P>()).map_err(|failure| self.config.shown(failure))
@@ -142,13 +144,31 @@ impl Config {
     }
 }
 
-/// The same error without the key, whoever put it there.
-fn hide(error: ChildError, config: &Config) -> ChildError {
-    let Some(key) = &config.key else { return error };
+/// The same error without the key; this covers what did not come from an exchange.
+fn hide(key: &ApiKey, error: ChildError) -> ChildError {
     match error {
         ChildError::Failed(reason) => ChildError::Failed(key.hide_in(&reason)),
         ChildError::Broken(reason) => ChildError::Broken(key.hide_in(&reason)),
         ChildError::Fatal(reason) => ChildError::Fatal(key.hide_in(&reason)),
+        other => other,
+    }
+}
+
+/// The same answer without the key. A value that does not satisfy its schema then is refused by the engine.
+fn hide_in_answer(key: &ApiKey, mut answer: Answer) -> Answer {
+    answer.text = key.hide_in_answer(answer.text);
+    answer.structured = answer.structured.map(|value| hide_in_value(key, value));
+    answer
+}
+
+fn hide_in_value(key: &ApiKey, value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(key.hide_in_answer(text)),
+        Value::Array(items) => items.into_iter().map(|item| hide_in_value(key, item)).collect(),
+        Value::Object(fields) => fields
+            .into_iter()
+            .map(|(name, field)| (key.hide_in_answer(name), hide_in_value(key, field)))
+            .collect(),
         other => other,
     }
 }

@@ -48,6 +48,7 @@ while read -r line; do
         *noise*) echo 'Loading…'; say 'in spite of it'; stop end_turn ;;
         *flood*) cat /dev/zero | tr '\0' x ;;
         *essay*) for n in 1 2 3 4 5; do say 0123456789; done; stop end_turn ;;
+        *muse*) say '<think>perhaps {\"n\": 1}'; say '</think>{\"n\": 2}'; stop end_turn ;;
         *decline*) say 'I will not.'; stop refusal ;;
         *full*) stop max_tokens ;;
         *turns*) stop max_turn_requests ;;
@@ -137,7 +138,7 @@ async fn an_agent_is_greeted_asked_and_counted() {
     let child = bench.start(AgentRequest::new("greet"), CancellationToken::new()).await;
     assert!(child.id.starts_with("sh-"), "{}", child.id);
     assert_eq!(child.result.await, Ok(Answer::text("Hello, 🌍")));
-    assert_eq!(child.meter.total(), Some(Usage::new(11, 7)));
+    assert_eq!(child.meter.total(), Some(Usage::new(11, 7).cached(1, 0)));
     assert!(bench.noted("hello").contains(r#""protocolVersion":1"#));
     let folder = bench.folder.path().to_str().unwrap();
     assert!(bench.noted("session").contains(folder), "{}", bench.noted("session"));
@@ -194,6 +195,15 @@ async fn a_bad_value_is_asked_for_again_in_the_same_session() {
         Some(json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}));
     assert_eq!(bench.run(request).await.unwrap().structured, Some(json!({"n": 4})));
     assert_eq!((bench.noted("session").lines().count(), bench.noted("prompts").lines().count()), (1, 2));
+}
+
+#[tokio::test]
+async fn reasoning_is_no_part_of_an_answer() {
+    let bench = Bench::new();
+    assert_eq!(bench.ask("muse").await, Ok(Answer::text("{\"n\": 2}")));
+    let mut request = AgentRequest::new("muse");
+    request.options.schema = Some(json!({"type": "object", "properties": {"n": {"type": "integer"}}}));
+    assert_eq!(bench.run(request).await.unwrap().structured, Some(json!({"n": 2})));
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 mod answers;
 mod ends;
+mod read;
 mod schemas;
 mod starts;
 #[cfg(unix)]

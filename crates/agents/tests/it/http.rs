@@ -4,8 +4,10 @@ mod answers;
 mod ends;
 mod faults;
 mod keys;
+mod raw;
 mod schemas;
 mod server;
+mod streams;
 
 use fanfold::{AgentRequest, Answer, CancellationToken, Child, ChildError, Subagents};
 use fanfold_agents::{Anthropic, ApiKey, FailureKind, OpenAi};
@@ -14,17 +16,21 @@ use self::server::{Api, Server};
 
 const KEY: &str = "sk-test-0123456789";
 
-/// The provider of an API, at a server.
-fn provider(api: Api, server: &Server) -> Box<dyn Subagents> {
+/// The provider of an API, at a URL.
+fn provider(api: Api, url: &str) -> Box<dyn Subagents> {
     let key = Some(ApiKey::new(KEY).unwrap());
     match api {
-        Api::OpenAi => Box::new(OpenAi::new(&server.url(), key).unwrap().model("m")),
-        Api::Anthropic => Box::new(Anthropic::new(&server.url(), key).unwrap().model("m")),
+        Api::OpenAi => Box::new(OpenAi::new(url, key).unwrap().model("m")),
+        Api::Anthropic => Box::new(Anthropic::new(url, key).unwrap().model("m")),
     }
 }
 
+async fn start_at(api: Api, url: &str, request: AgentRequest, cancel: CancellationToken) -> Child {
+    provider(api, url).start(request, cancel).await.unwrap()
+}
+
 async fn start(api: Api, server: &Server, request: AgentRequest, cancel: CancellationToken) -> Child {
-    provider(api, server).start(request, cancel).await.unwrap()
+    start_at(api, &server.url(), request, cancel).await
 }
 
 /// Runs a child to its end.

@@ -83,9 +83,14 @@ fn verdict(tree: &Tree, result: Option<&RunResult>, now: u64, palette: &Palette)
     Row::new(usize::MAX).mark(mark).pieces(&facts, palette).finish()
 }
 
-/// What the agents cost, in few characters: `1.2k tokens read, 340 written`.
+/// What the agents cost, in few characters: `7.3k tokens read (7.0k from a cache), 340 written, $0.0123`.
 pub(crate) fn tokens(usage: Usage) -> String {
-    format!("{} tokens read, {} written", short(usage.input_tokens), short(usage.output_tokens))
+    let cached = match usage.cache_read_tokens {
+        0 => String::new(),
+        read => format!(" ({} from a cache)", short(read)),
+    };
+    let cost = usage.cost_usd.map(|cost| format!(", ${:.4}", cost.dollars())).unwrap_or_default();
+    format!("{} tokens read{cached}, {} written{cost}", short(usage.input_tokens), short(usage.output_tokens))
 }
 
 /// A number in at most five characters or so.
@@ -99,6 +104,8 @@ fn short(number: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use fanfold::Usd;
+
     use super::*;
 
     #[test]
@@ -114,5 +121,7 @@ mod tests {
             assert_eq!(short(number), expected);
         }
         assert_eq!(tokens(Usage::new(1_234, 56)), "1.2k tokens read, 56 written");
+        let cached = Usage::new(7_310, 5).cached(7_000, 300).costing(Usd::from_billionths(12_345_678));
+        assert_eq!(tokens(cached), "7.3k tokens read (7.0k from a cache), 5 written, $0.0123");
     }
 }

@@ -11,5 +11,6 @@ mod named;
 mod plan;
 mod providers;
 mod run;
+mod schemas;
 mod view;
 mod worktrees;

@@ -16,7 +16,7 @@ use crate::bindings::fanfold::workflow::types as wit;
 use crate::limits::Limits;
 use crate::options;
 use crate::pool::Pool;
-use crate::schema::Schemas;
+use crate::schema::{Ignored, Schemas};
 use crate::script::{Dialect, Script};
 use crate::subagents::{Subagents, Support, define, unsupported};
 
@@ -134,6 +134,7 @@ impl Link {
         let (mut options, private) = options::parse(options, &self.run.schemas)?;
         define(&mut options, self.run.support, self.run.agent_types.as_deref())?;
         let ignored = unsupported(&options, self.run.support, &*self.run.provider)?;
+        let without_effect = options.validator.clone();
         let (sender, answer) = oneshot::channel();
         {
             let mut books = self.run.books();
@@ -142,6 +143,9 @@ impl Link {
                 books.warn(&format!(
                     "agent() option {hint:?} is ignored: this run's provider does not honour it"
                 ));
+            }
+            for Ignored { path, message } in without_effect.iter().flat_map(|schema| schema.ignored()) {
+                books.warn(&format!("agent() option {path} {message}"));
             }
             for option in private {
                 books.warn(&format!(

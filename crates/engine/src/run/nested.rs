@@ -70,6 +70,7 @@ async fn run_inside(
         () = run.stopped.cancelled() => return Err(run.books().stop_error()),
         opened = opening => opened?,
     };
+    script.check_args(args.as_deref()).await?;
     let settings = run.settings(&script, args, scope.id);
     let link = Link::new(run.clone(), scope.id, script.dialect);
     let report = make_guest(settings, Arc::new(link)).await;

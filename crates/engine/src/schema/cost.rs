@@ -7,6 +7,8 @@
 
 use serde_json::Value;
 
+use super::normal::part;
+
 /// The most subschemas that may look at one value in one place, its parts left aside.
 const MAX_AT_ONE_PLACE: u32 = 2_000;
 
@@ -26,7 +28,7 @@ const BYTES_A_STEP: usize = 64;
 
 /// The most subschemas within each other. A step of the validator takes some 250 bytes of stack when optimised, and
 /// threads have 2 MiB.
-const MAX_NESTING: u32 = 500;
+pub(super) const MAX_NESTING: u32 = 500;
 
 /// Keywords whose content is data.
 const DATA: [&str; 4] = ["const", "enum", "default", "examples"];
@@ -107,7 +109,7 @@ impl<'a> Walk<'a> {
         match (name, content, value) {
             ("$ref", Value::String(reference), _) => {
                 // What refers to nothing was refused; what is resolved in another way than here is, too.
-                let target = self.root.pointer(&pointer(reference))?;
+                let target = part(self.root, reference)?;
                 self.step(target, value, nesting)
             }
             ("allOf" | "anyOf" | "oneOf", Value::Array(schemas), _) => {
@@ -163,26 +165,6 @@ impl<'a> Walk<'a> {
             _ => Some(()),
         }
     }
-}
-
-/// The JSON pointer of a reference `#/…`, whose special characters may be written as in URLs.
-fn pointer(reference: &str) -> String {
-    let text = reference.strip_prefix('#').unwrap_or(reference);
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, tail @ ..] = rest {
-        let escaped = match rest {
-            [b'%', high, low, ..] => hex(*high).zip(hex(*low)).map(|(high, low)| high << 4 | low),
-            _ => None,
-        };
-        bytes.push(escaped.unwrap_or(*first));
-        rest = if escaped.is_some() { &rest[3..] } else { tail };
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
-fn hex(digit: u8) -> Option<u8> {
-    char::from(digit).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
 }
 
 #[cfg(test)]

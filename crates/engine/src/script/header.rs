@@ -33,14 +33,20 @@ impl Header {
         self.span.clone()
     }
 
+    /// The same error on a value of the header, with its place.
+    pub(super) fn place(&self, source: &Source, error: WorkflowError) -> WorkflowError {
+        error_on(source, self.literal, error.path.unwrap_or_else(|| ROOT.into()), error.message)
+    }
+
     /// Checks that metadata given beside the script says the same.
     pub(super) fn check_same(&self, source: &Source, beside: &Meta) -> Result<(), WorkflowError> {
-        let Meta { name, description, when_to_use, phases } = &self.meta;
+        let Meta { name, description, when_to_use, phases, args } = &self.meta;
         let differences = [
             ("name", *name == beside.name),
             ("description", *description == beside.description),
             ("whenToUse", *when_to_use == beside.when_to_use),
             ("phases", *phases == beside.phases),
+            ("args", *args == beside.args),
         ];
         let Some((field, _)) = differences.iter().find(|(_, same)| !same) else { return Ok(()) };
         let path = format!("{ROOT}.{field}");

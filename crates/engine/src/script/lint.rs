@@ -14,7 +14,8 @@ use super::tokens::{Kind, Tokens};
 use super::{Dialect, literal};
 use crate::agent_types::AgentTypes;
 use crate::options;
-use crate::schema::Schemas;
+use crate::schema::{Ignored, Schemas};
+use crate::subagents::AgentOptions;
 
 /// Nobody reads more.
 pub(super) const MAX_WARNINGS: usize = 100;
@@ -176,8 +177,15 @@ impl Lint<'_> {
             let message = format!("nobody defines the agentType {name:?}: {}", types.how_to_define());
             found.push(self.at(place, ErrorCode::AgentStart.error(message)));
         }
-        if let Err(error) = check(name, value) {
-            found.push(self.at(place, error));
+        match check(name, value) {
+            Err(error) => found.push(self.at(place, error)),
+            Ok(options) => {
+                for Ignored { path, message } in options.validator.iter().flat_map(|schema| schema.ignored())
+                {
+                    let warning = WorkflowError::thrown(format!("agent() option {path} {message}"));
+                    found.push(self.at(place, warning.on(path)));
+                }
+            }
         }
     }
 
@@ -203,9 +211,9 @@ impl Lint<'_> {
 }
 
 /// What the engine says of an option, alone.
-fn check(name: &str, value: Value) -> Result<(), WorkflowError> {
+fn check(name: &str, value: Value) -> Result<AgentOptions, WorkflowError> {
     let options = Value::Object(Map::from_iter([(name.to_owned(), value)]));
-    options::parse(&options.to_string(), &Schemas::default()).map(|_| ())
+    options::parse(&options.to_string(), &Schemas::default()).map(|(options, _)| options)
 }
 
 /// Constants that are objects, if their names are given once.

@@ -35,14 +35,17 @@ mod typescript;
 mod words;
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use fanfold_types::{ErrorCode, Meta, WorkflowError};
+use serde_json::Value;
 
 use header::Header;
 use source::Source;
 pub(crate) use stack::Thrown;
 
 use crate::agent_types::AgentTypes;
+use crate::schema::Schema;
 
 /// How a script's metadata is given, which decides what globals the script has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +71,8 @@ pub struct Script {
     /// How the metadata was given.
     pub dialect: Dialect,
     source: Source,
+    /// `meta.args`.
+    args: Option<Arc<Schema>>,
 }
 
 impl Script {
@@ -80,8 +85,8 @@ impl Script {
     /// Reads a script whose metadata stands beside it, in its header, or in both.
     ///
     /// # Errors
-    /// `META_INVALID` when there is no metadata, it is not what [`Meta`] asks for, the header is not a plain
-    /// literal, or header and `meta` differ. `SCRIPT_PARSE` when the text is Markdown. Any other text is taken:
+    /// `META_INVALID` when there is no metadata, it is not what [`Meta`] asks for, its `args` are no schema that can be
+    /// enforced, the header is not a plain literal, or header and `meta` differ. `SCRIPT_PARSE` when the text is Markdown. Any other text is taken:
     /// whether it is JavaScript is for the sandbox to find out.
     pub fn read(text: &str, meta: Option<Meta>) -> Result<Self, WorkflowError> {
         let source = Source::new(text);
@@ -103,8 +108,33 @@ impl Script {
                 (meta, Dialect::Header)
             }
         };
+        let args = match meta.args.clone().map(|args| Schema::of_args(&args.into())).transpose() {
+            Ok(schema) => schema.map(Arc::new),
+            Err(error) => return Err(header.map_or(error.clone(), |header| header.place(&source, error))),
+        };
         let body = blanked(text, header::opening(text), header.as_ref().map(Header::span));
-        Ok(Self { meta, body, dialect, source })
+        Ok(Self { meta, body, dialect, source, args })
+    }
+
+    /// Checks args, as JSON text, against what the metadata says of them. Without args the script has none to read, so
+    /// that only what must be there is missed.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` with every violation and its path.
+    pub(crate) async fn check_args(&self, args: Option<&str>) -> Result<(), WorkflowError> {
+        let Some(schema) = self.args.clone() else { return Ok(()) };
+        let args = args.unwrap_or("{}");
+        if args.len() <= SMALL_ARGS {
+            let value = read_args(args)?;
+            if schema.is_quick(&value) {
+                return schema.check_args(&value);
+            }
+        }
+        let args = args.to_owned();
+        let check = move || schema.check_args(&read_args(&args)?);
+        tokio::task::spawn_blocking(check)
+            .await
+            .map_err(|error| ErrorCode::Internal.error(format!("the args could not be checked: {error}")))?
     }
 
     /// The column in characters of a column in bytes, both from 1. A column that the line does not have becomes
@@ -149,6 +179,15 @@ impl Script {
     pub fn syntax_error(&self, message: &str, line: u32) -> WorkflowError {
         hint::explain(&self.source, &self.body, message, line)
     }
+}
+
+/// Args up to this size, in bytes, are read on whatever thread it is.
+const SMALL_ARGS: usize = 64 << 10;
+
+fn read_args(json: &str) -> Result<Value, WorkflowError> {
+    serde_json::from_str(json).map_err(|error| {
+        ErrorCode::InvalidArgument.error(format!("args is not valid JSON: {error}")).on("args")
+    })
 }
 
 /// The text with spaces in place of the opening (byte order mark and `#!` line) and the header.

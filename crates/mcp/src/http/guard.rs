@@ -10,6 +10,8 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use subtle::ConstantTimeEq as _;
 
+use super::refusal::refuse;
+
 pub(super) struct Guard {
     token: Option<String>,
 }
@@ -38,7 +40,7 @@ pub(super) async fn check(State(guard): State<Arc<Guard>>, request: Request, nex
     let challenge = [(header::WWW_AUTHENTICATE, "Bearer")];
     let advice =
         "send the token that `fanfold mcp` printed when it started, as `Authorization: Bearer <token>`";
-    (StatusCode::UNAUTHORIZED, challenge, advice).into_response()
+    (challenge, refuse(StatusCode::UNAUTHORIZED, advice)).into_response()
 }
 
 #[cfg(test)]

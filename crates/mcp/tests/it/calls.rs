@@ -23,7 +23,7 @@ async fn every_tool_says_what_it_takes_and_gives() {
         assert!(!schemas.contains("\"format\"") && !schemas.contains("$ref"), "{schemas}");
     }
     let required = &tools[0]["outputSchema"]["required"];
-    assert_eq!(*required, json!(["runId", "state"]));
+    assert_eq!(*required, json!(["state"]));
     assert_eq!(tools[2]["annotations"]["readOnlyHint"], true);
 }
 
@@ -174,10 +174,10 @@ async fn a_run_is_a_task_as_long_as_it_is_kept_however_many_come_after_it() {
     }
     let mut other = Wire::connect_modern(&server, json!({}));
     let first = other.run("return 1").await["structuredContent"]["runId"].clone();
-    for _ in 0..64 {
+    for round in 0..64 {
         let mut calls = Vec::new();
-        for _ in 0..16 {
-            calls.push(other.begin("return 1").await);
+        for n in 0..16 {
+            calls.push(other.begin(&format!("return 1 // {round} {n}")).await);
         }
         for call in calls {
             assert_eq!(other.answer(call).await["result"]["structuredContent"]["result"], 1);

@@ -10,9 +10,7 @@ async fn a_cancelled_call_stops_its_run() {
     let mut client = Wire::connect(&server, json!({})).await;
     let id = client.begin("return await agent('hang:')").await;
     until(|| agents.running() == 1).await;
-    client
-        .send(json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}))
-        .await;
+    client.cancel(id).await;
     until(|| agents.running() == 0).await;
     assert_eq!(client.run("return 1").await["structuredContent"]["result"], 1);
 }
@@ -21,14 +19,12 @@ async fn a_cancelled_call_stops_its_run() {
 async fn calls_do_not_wait_for_each_other() {
     let (server, agents) = server(|_, _| {});
     let mut client = Wire::connect(&server, json!({})).await;
-    let first = client.begin("return await agent('hang:')").await;
-    let second = client.begin("return await agent('hang:')").await;
+    let first = client.begin("return await agent('hang: 1')").await;
+    let second = client.begin("return await agent('hang: 2')").await;
     until(|| agents.running() == 2).await;
     assert_eq!(client.run("return 1").await["structuredContent"]["result"], 1);
     for id in [first, second] {
-        client
-            .send(json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}))
-            .await;
+        client.cancel(id).await;
     }
     until(|| agents.running() == 0).await;
 }
@@ -106,4 +102,92 @@ async fn a_server_that_has_shut_down_starts_nothing() {
     let result = client.run("return 1").await;
     assert_eq!(result["isError"], true);
     assert!(text(&result).contains("shutting down"), "{result}");
+}
+
+/// What a client asks for that reads nothing: answers that fill whatever is between the two.
+async fn ask_and_do_not_read(client: &mut Wire) {
+    for _ in 0..60 {
+        client.ask("tools/list", json!({})).await;
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_reads_no_more_and_closes_ends_server_and_agents() {
+    for modern in [false, true] {
+        let (server, agents) = server(|_, _| {});
+        let mut client = match modern {
+            false => Wire::connect(&server, json!({})).await,
+            true => Wire::connect_modern(&server, json!({})),
+        };
+        client
+            .ask(
+                "tools/call",
+                json!({"name": "workflow_start", "arguments": arguments("await agent('hang:')")}),
+            )
+            .await;
+        client.begin("return await agent('hang: 2')").await;
+        until(|| agents.running() == 2).await;
+        ask_and_do_not_read(&mut client).await;
+        client.close().await;
+        (&mut client.served).await.unwrap().unwrap();
+        until(|| agents.running() == 0).await;
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_reads_no_more_does_not_keep_the_server_from_stopping() {
+    let (server, agents) = server(|_, _| {});
+    let mut client = Wire::connect(&server, json!({})).await;
+    client.begin("return await agent('hang:')").await;
+    until(|| agents.running() == 1).await;
+    ask_and_do_not_read(&mut client).await;
+    client.stop.cancel();
+    (&mut client.served).await.unwrap().unwrap();
+    server.shutdown().await;
+    assert_eq!(agents.running(), 0);
+}
+
+#[tokio::test]
+async fn a_client_that_reads_no_more_is_heard_and_holds_no_other_up() {
+    let (server, agents) = server(|_, _| {});
+    let (mut stuck, mut other) =
+        (Wire::connect(&server, json!({})).await, Wire::connect(&server, json!({})).await);
+    let id = stuck.begin("log('x'.repeat(1000)); return await agent('hang:')").await;
+    until(|| agents.running() == 1).await;
+    ask_and_do_not_read(&mut stuck).await;
+    assert_eq!(other.run("return 1").await["structuredContent"]["result"], 1);
+    stuck.cancel(id).await;
+    until(|| agents.running() == 0).await;
+    // And once it reads, all its answers are there.
+    for id in 3..63 {
+        assert!(stuck.answer(id).await["result"]["tools"].is_array());
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_closes_its_output_has_gone() {
+    use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+    let (server, agents) = server(|_, _| {});
+    let ((mut input, reader), (writer, output)) = (tokio::io::duplex(1 << 16), tokio::io::duplex(1 << 16));
+    let served = tokio::spawn({
+        let server = server.clone();
+        async move { server.serve(reader, writer, fanfold::CancellationToken::new()).await }
+    });
+    let client = json!({"name": "pipe", "version": "1"});
+    let hello = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client});
+    let call = json!({"name": "workflow_start", "arguments": arguments("await agent('hang:')")});
+    for message in [
+        json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}),
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+        json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}),
+    ] {
+        input.write_all(format!("{message}\n").as_bytes()).await.unwrap();
+    }
+    let mut output = BufReader::new(output).lines();
+    while !output.next_line().await.unwrap().unwrap().contains("\"id\":2") {}
+    until(|| agents.running() == 1).await;
+    drop(output);
+    input.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"ping\"}\n").await.unwrap();
+    served.await.unwrap().unwrap();
+    until(|| agents.running() == 0).await;
 }

@@ -48,6 +48,26 @@ async fn a_value_that_does_not_fit_is_asked_for_again() {
 }
 
 #[tokio::test]
+async fn reasoning_of_the_clients_model_is_no_part_of_its_answer() {
+    let mut client = client_with_model().await;
+    let schema =
+        "{ type: 'object', properties: { n: { type: 'integer', nullable: true } }, required: ['n'] }";
+    let id = client
+        .begin(&format!("return [await agent('count'), await agent('count', {{ schema: {schema} }})]"))
+        .await;
+    for (answer, asks_for_null) in
+        [("<think>so</think>\nmany", false), (r#"<think>{"n": 1}</think>{"n": null}"#, true)]
+    {
+        let asked = client.next(question).await;
+        let prompt = asked["params"]["messages"][0]["content"]["text"].as_str().unwrap();
+        assert_eq!(prompt.contains(r#"["integer","null"]"#), asks_for_null, "{prompt}");
+        client.send(json!({"jsonrpc": "2.0", "id": asked["id"], "result": said(answer)})).await;
+    }
+    let result = client.answer(id).await["result"]["structuredContent"]["result"].clone();
+    assert_eq!(result, json!(["many", {"n": null}]));
+}
+
+#[tokio::test]
 async fn the_instructions_of_a_kind_of_agent_come_before_the_prompt() {
     let mut client = client_with_model().await;
     let id = client.begin("return await agent('Look.', { agentType: 'reviewer' })").await;

@@ -74,7 +74,32 @@ impl Wire {
     }
 
     pub(crate) async fn send(&mut self, message: Value) {
-        self.writer.write_all(format!("{message}\n").as_bytes()).await.expect("the server reads");
+        self.send_bytes(format!("{message}\n").as_bytes()).await;
+    }
+
+    pub(crate) async fn send_bytes(&mut self, bytes: &[u8]) {
+        self.writer.write_all(bytes).await.expect("the server reads");
+    }
+
+    /// Sends what is no message, and gives what comes back that has its id, 5, or none.
+    pub(crate) async fn answer_to(&mut self, bytes: &[u8]) -> Value {
+        self.send_bytes(bytes).await;
+        self.send_bytes(b"\n").await;
+        self.next(|message| {
+            message.get("method").is_none() && (message["id"] == 5 || message["id"].is_null())
+        })
+        .await
+    }
+
+    /// Closes the client's end, and goes on reading.
+    pub(crate) async fn close(&mut self) {
+        self.writer.shutdown().await.expect("it is open");
+    }
+
+    /// Cancels a request.
+    pub(crate) async fn cancel(&mut self, id: u64) {
+        let params = json!({"requestId": id});
+        self.send(json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})).await;
     }
 
     /// Sends a request; gives its id.

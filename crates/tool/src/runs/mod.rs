@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use fanfold::{CancellationToken, Run, RunResult};
 use tokio_util::task::TaskTracker;
 
-use crate::answer::{RunState, RunStatus, Stopped};
+use crate::answer::{RunList, RunState, RunStatus, Stopped};
 use crate::error::ToolError;
 pub use retention::Retention;
 use shelf::Shelf;
@@ -158,8 +158,20 @@ impl Runs {
         Ok((entry.name().to_owned(), entry.touch(now)))
     }
 
-    /// A result was read to its end: it may be dropped when its room is needed.
-    pub(crate) fn mark_read(&self, run_id: &str) {
+    /// The latest runs of an agent.
+    pub(crate) fn list(&self, agent: &str) -> RunList {
+        let shared = self.shared();
+        let now = shared.now();
+        shared.live_shelf(now).list(agent, now)
+    }
+
+    /// Lists a run among those of another agent too.
+    pub fn share(&self, run_id: &str, agent: &str) {
+        self.shared().shelf().share(run_id, agent);
+    }
+
+    /// Notes that a result was read to its end: it may be dropped when its room is needed.
+    pub fn mark_read(&self, run_id: &str) {
         self.shared().shelf().mark_read(run_id);
     }
 

@@ -8,9 +8,12 @@ use fanfold::{CancellationToken, Run, RunResult};
 
 use super::progress::Progress;
 use super::retention::Retention;
-use crate::answer::{RunState, RunStatus};
+use crate::answer::{ListedRun, RunList, RunState, RunStatus};
 use crate::error::ToolError;
 use crate::words;
+
+/// How many runs are listed at once.
+const MAX_LISTED: usize = 50;
 
 /// The runs of a registry.
 #[derive(Debug, Default)]
@@ -24,8 +27,8 @@ pub(super) struct Shelf {
 /// A run and what is known of it.
 #[derive(Debug)]
 pub(super) struct Entry {
-    /// The id of the agent that started it.
-    pub(super) agent: String,
+    /// The ids of the agents whose run it is; the first one started it.
+    agents: Vec<String>,
     pub(super) run: Arc<Run>,
     pub(super) progress: Arc<Mutex<Progress>>,
     pub(super) started: Duration,
@@ -144,11 +147,29 @@ impl Shelf {
     /// When there is none, with those that the agent has.
     pub(super) fn get(&mut self, agent: &str, run_id: &str) -> Result<&mut Entry, ToolError> {
         if !self.runs.contains_key(run_id) {
-            let own = self.runs.iter().filter(|(_, entry)| entry.agent == agent).map(|(id, _)| id.clone());
+            let own = self.runs.iter().filter(|(_, entry)| entry.is_of(agent)).map(|(id, _)| id.clone());
             return Err(ToolError::UnknownRun { run_id: run_id.to_owned(), own: own.collect() });
         }
         let missing = || ToolError::UnknownRun { run_id: run_id.to_owned(), own: Vec::new() };
         self.runs.get_mut(run_id).ok_or_else(missing)
+    }
+
+    /// The latest runs of an agent.
+    pub(super) fn list(&self, agent: &str, now: Duration) -> RunList {
+        let mut own: Vec<_> = self.runs.iter().filter(|(_, entry)| entry.is_of(agent)).collect();
+        own.sort_by_key(|(_, entry)| std::cmp::Reverse(entry.started));
+        let more = own.len().saturating_sub(MAX_LISTED);
+        let runs = own.into_iter().take(MAX_LISTED).map(|(id, entry)| entry.listed(id, now)).collect();
+        RunList { runs, more: u32::try_from(more).unwrap_or(u32::MAX) }
+    }
+
+    /// Adds another agent to those whose run it is.
+    pub(super) fn share(&mut self, run_id: &str, agent: &str) {
+        if let Some(entry) = self.runs.get_mut(run_id)
+            && !entry.is_of(agent)
+        {
+            entry.agents.push(agent.to_owned());
+        }
     }
 
     /// Admits no further runs; gives those that run.
@@ -160,7 +181,18 @@ impl Shelf {
 
 impl Entry {
     pub(super) fn new(agent: &str, run: Arc<Run>, progress: Arc<Mutex<Progress>>, started: Duration) -> Self {
-        Self { agent: agent.to_owned(), run, progress, started, ended: CancellationToken::new(), end: None }
+        Self {
+            agents: vec![agent.to_owned()],
+            run,
+            progress,
+            started,
+            ended: CancellationToken::new(),
+            end: None,
+        }
+    }
+
+    fn is_of(&self, agent: &str) -> bool {
+        self.agents.iter().any(|other| other == agent)
     }
 
     pub(super) fn name(&self) -> &str {
@@ -176,6 +208,18 @@ impl Entry {
         let end = self.end.as_mut()?;
         end.touched = now;
         Some(end.result.clone())
+    }
+
+    fn listed(&self, run_id: &str, now: Duration) -> ListedRun {
+        let progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        ListedRun {
+            run_id: run_id.to_owned(),
+            name: self.name().to_owned(),
+            state: self.state(),
+            elapsed_ms: ms(self.end.as_ref().map_or(now, |end| end.at).saturating_sub(self.started)),
+            agents: progress.agents,
+            read: self.end.as_ref().is_some_and(|end| end.read),
+        }
     }
 
     pub(super) fn status(&self, run_id: &str, now: Duration) -> RunStatus {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fanfold::{AgentRequest, AgentType, Answer, CancellationToken, Subagents as _, Usage};
+use fanfold::{AgentRequest, AgentType, Answer, CancellationToken, Subagents as _, Usage, Usd};
 use fanfold_agents::{Anthropic, OpenAi};
 use serde_json::json;
 
@@ -16,7 +16,18 @@ async fn the_pieces_of_an_answer_are_put_together_and_counted() {
         let child = start(api, &server, AgentRequest::new("prompt"), CancellationToken::new()).await;
         assert_eq!(child.id, format!("{}-1", if api == Api::OpenAi { "openai" } else { "anthropic" }));
         assert_eq!(child.result.await, Ok(Answer::text("Hello, \u{1f30d}\n")));
-        assert_eq!(child.meter.total(), Some(Usage::new(11, 7)));
+        assert_eq!(child.meter.total(), Some(api.usage()));
+    }
+}
+
+#[tokio::test]
+async fn reasoning_in_a_text_is_no_part_of_it() {
+    for api in BOTH {
+        let server = Server::new([Act::Stream(api.says(&["<thi", "nk>so", "</think>\n", "It is 4."]))]).await;
+        assert_eq!(ask(api, &server).await, Ok(Answer::text("It is 4.")));
+        let server = Server::new([Act::Stream(api.says(&["<think>so</think>\n"]))]).await;
+        let (_, reason) = failure(ask(api, &server).await);
+        assert!(reason.contains("reasoning came, 2 characters of it"), "{reason}");
     }
 }
 
@@ -79,7 +90,7 @@ async fn the_instructions_of_a_kind_of_agent_are_the_system_prompt() {
             request.options.agent_type = Some("reviewer".into());
             request.options.definition = Some(AgentType::new("reviewer", instructions).into());
             let server = Server::new([Act::Stream(api.says(&["a"]))]).await;
-            assert!(super::provider(api, &server).supports().instructions);
+            assert!(super::provider(api, &server.url()).supports().instructions);
             run(api, &server, request).await.unwrap();
             let body = &server.asked()[0].body;
             let user = json!({"role": "user", "content": "prompt"});
@@ -125,6 +136,140 @@ async fn a_server_that_does_not_stream_is_understood() {
         let child = start(api, &server, AgentRequest::new("prompt"), CancellationToken::new()).await;
         assert_eq!(child.result.await, Ok(Answer::text("Hello")));
         assert_eq!(child.meter.total(), Some(Usage::new(11, 7)));
+    }
+}
+
+#[tokio::test]
+async fn caches_and_costs_are_counted_in_every_spelling() {
+    let cents = |number: u64| Usd::from_billionths(number * 10_000_000);
+    for (api, usage, expected) in [
+        (
+            Api::OpenAi,
+            json!({"prompt_tokens": 100, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": 80}}),
+            Usage::new(100, 7).cached(80, 0),
+        ),
+        // DeepSeek, which says the same twice; and one that leaves the sum out.
+        (
+            Api::OpenAi,
+            json!({"prompt_tokens": 100, "completion_tokens": 7, "prompt_cache_hit_tokens": 80,
+                   "prompt_cache_miss_tokens": 20, "prompt_tokens_details": {"cached_tokens": 80}}),
+            Usage::new(100, 7).cached(80, 0),
+        ),
+        (
+            Api::OpenAi,
+            json!({"completion_tokens": 7, "prompt_cache_hit_tokens": 80, "prompt_cache_miss_tokens": 20}),
+            Usage::new(100, 7).cached(80, 0),
+        ),
+        // Moonshot.
+        (
+            Api::OpenAi,
+            json!({"prompt_tokens": 100, "completion_tokens": 7, "cached_tokens": 80}),
+            Usage::new(100, 7).cached(80, 0),
+        ),
+        // OpenRouter.
+        (
+            Api::OpenAi,
+            json!({"prompt_tokens": 194, "completion_tokens": 2, "cost": 0.95, "cost_details": {"upstream_inference_cost": 19},
+                   "prompt_tokens_details": {"cached_tokens": 50, "cache_write_tokens": 100, "audio_tokens": 0}}),
+            Usage::new(194, 2).cached(50, 100).costing(cents(95)),
+        ),
+        (
+            Api::OpenAi,
+            json!({"prompt_tokens": 1, "completion_tokens": 1, "cost": 0}),
+            Usage::new(1, 1).costing(Usd::default()),
+        ),
+        // Perplexity, xAI, DeepInfra.
+        (
+            Api::OpenAi,
+            json!({"prompt_tokens": 1, "completion_tokens": 1, "cost": {"total_cost": 0.02, "input_tokens_cost": 0.01}}),
+            Usage::new(1, 1).costing(cents(2)),
+        ),
+        (
+            Api::OpenAi,
+            json!({"prompt_tokens": 1, "completion_tokens": 1, "cost_in_usd_ticks": 200_000_000}),
+            Usage::new(1, 1).costing(cents(2)),
+        ),
+        (
+            Api::OpenAi,
+            json!({"prompt_tokens": 1, "completion_tokens": 1, "estimated_cost": 0.02}),
+            Usage::new(1, 1).costing(cents(2)),
+        ),
+        // A gateway to Anthropic.
+        (
+            Api::OpenAi,
+            json!({"prompt_tokens": 100, "completion_tokens": 7, "cache_creation_input_tokens": 30,
+                   "cache_read_input_tokens": 60}),
+            Usage::new(100, 7).cached(60, 30),
+        ),
+        // What cannot be.
+        (
+            Api::OpenAi,
+            json!({"prompt_tokens": -1, "completion_tokens": "7", "cost": -3, "prompt_tokens_details": null}),
+            Usage::default(),
+        ),
+        (
+            Api::Anthropic,
+            json!({"input_tokens": 10, "output_tokens": 7, "cache_read_input_tokens": 7000,
+                   "cache_creation_input_tokens": 300}),
+            Usage::new(7310, 7).cached(7000, 300),
+        ),
+        (
+            Api::Anthropic,
+            json!({"input_tokens": 10, "output_tokens": 7, "cost": 0.02, "cache_read_input_tokens": null}),
+            Usage::new(10, 7).costing(cents(2)),
+        ),
+    ] {
+        let whole = match api {
+            Api::OpenAi => {
+                json!({"choices": [{"message": {"content": "a"}, "finish_reason": "stop"}], "usage": usage})
+            }
+            Api::Anthropic => {
+                json!({"content": [{"type": "text", "text": "a"}], "stop_reason": "end_turn", "usage": usage})
+            }
+        };
+        let mut streamed = api.says(&["a"]);
+        let at = if api == Api::OpenAi { streamed.len() - 2 } else { 0 };
+        streamed[at] = match api {
+            Api::OpenAi => format!("data: {}\n\n", json!({"choices": [], "usage": usage})),
+            Api::Anthropic => {
+                format!("data: {}\n\n", json!({"type": "message_start", "message": {"usage": usage}}))
+            }
+        };
+        for act in [Act::Whole(whole), Act::Stream(streamed)] {
+            let server = Server::new([act]).await;
+            let child = start(api, &server, AgentRequest::new("prompt"), CancellationToken::new()).await;
+            child.result.await.unwrap();
+            assert_eq!(child.meter.total(), Some(expected), "{usage}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn usage_is_found_where_servers_put_it() {
+    let usage = json!({"prompt_tokens": 11, "completion_tokens": 7});
+    for last in [
+        json!({"choices": [], "usage": usage}),
+        json!({"choices": [{"delta": {}, "finish_reason": "stop"}], "usage": usage}),
+        json!({"choices": [{"delta": {}, "finish_reason": "stop", "usage": usage}]}),
+        json!({"choices": [{"delta": {}, "finish_reason": "stop"}], "x_groq": {"usage": usage}}),
+    ] {
+        let counting = json!({"choices": [{"delta": {"content": "a"}, "finish_reason": "stop"}], "usage":
+                              {"prompt_tokens": 11, "completion_tokens": 1}});
+        let events = [counting, last.clone()].map(|event| format!("data: {event}\n\n"));
+        let server = Server::new([Act::Stream(events.into())]).await;
+        let child = start(Api::OpenAi, &server, AgentRequest::new("prompt"), CancellationToken::new()).await;
+        child.result.await.unwrap();
+        assert_eq!(child.meter.total(), Some(Usage::new(11, 7)), "{last}");
+    }
+}
+
+#[tokio::test]
+async fn usage_that_comes_some_time_after_the_reason_is_counted() {
+    for api in BOTH {
+        let server = Server::new([Act::Slowly(api.says(&["a"]), Duration::from_millis(100))]).await;
+        let child = start(api, &server, AgentRequest::new("prompt"), CancellationToken::new()).await;
+        assert_eq!(child.result.await, Ok(Answer::text("a")));
+        assert_eq!(child.meter.total(), Some(api.usage()));
     }
 }
 

@@ -1,13 +1,14 @@
 //! Whatever servers do: the kind of failure it is, and how often it is tried.
 
-use fanfold::{AgentRequest, Answer, CancellationToken, ChildError, Subagents as _, Usage};
+use fanfold::{AgentRequest, Answer, CancellationToken, ChildError, Subagents as _};
 use fanfold_agents::{FailureKind, OpenAi};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
+use super::raw::{End, Raw};
 use super::server::{Act, Api, BOTH, Server};
-use super::{ask, failure, run, start};
+use super::{ask, failure, run, start, start_at};
 
 fn soon(act: Act) -> Act {
     act.header("retry-after-ms", "1")
@@ -68,6 +69,20 @@ async fn a_pause_that_is_too_long_is_not_made() {
     }
 }
 
+/// The server's clock is an hour ahead: by ours, it asks for an hour and a second.
+#[tokio::test]
+async fn a_date_to_wait_for_is_one_of_the_servers_clock() {
+    let ahead = |seconds: u64| {
+        httpdate::fmt_http_date(std::time::SystemTime::now() + std::time::Duration::from_secs(3600 + seconds))
+    };
+    for api in BOTH {
+        let busy = api.error(429, "rate_limit_error", "slow down");
+        let busy = busy.header("date", ahead(0)).header("retry-after", ahead(1));
+        let server = Server::new([busy, Act::Stream(api.says(&["done"]))]).await;
+        assert_eq!(ask(api, &server).await, Ok(Answer::text("done")));
+    }
+}
+
 #[tokio::test]
 async fn what_cannot_change_is_not_tried_again() {
     for api in BOTH {
@@ -123,10 +138,9 @@ async fn answers_that_are_none_have_their_kinds_and_are_tried_again_if_the_call_
         (Api::Anthropic, Act::Cut(half(Api::Anthropic)), CutOff),
         (Api::OpenAi, Act::Stream(half(Api::OpenAi)), CutOff),
         (Api::Anthropic, Act::Stream(half(Api::Anthropic)), CutOff),
-        (Api::OpenAi, Act::Stream(vec![]), CutOff),
         (Api::OpenAi, Act::Stream(vec!["data: {\"choices\": [\n\n".into()]), Protocol),
         (Api::Anthropic, Act::Stream(vec!["data: <html>\n\n".into()]), Protocol),
-        (Api::OpenAi, Act::Whole(json!({"hello": "world"})), CutOff),
+        (Api::OpenAi, Act::Whole(json!({"hello": "world"})), Protocol),
         (Api::OpenAi, Act::Stream(delta(json!({"refusal": "I will not."}))), Refusal),
         (Api::Anthropic, Act::Stream(Api::Anthropic.stops(&["I"], "refusal")), Refusal),
         (Api::OpenAi, Act::Stream(Api::OpenAi.stops(&["I"], "content_filter")), ContentFilter),
@@ -171,6 +185,87 @@ async fn an_error_in_the_midst_of_an_answer_is_what_it_says() {
     }
 }
 
+/// Answers in one piece, for a server that does not stream.
+#[tokio::test]
+async fn an_answer_in_one_piece_is_judged_as_a_stream_is() {
+    use FailureKind::{ContentFilter, CutOff, Length, Protocol, Refusal, Server as Broken};
+    let chat = |message: serde_json::Value, reason: serde_json::Value| {
+        (Api::OpenAi, json!({"choices": [{"message": message, "finish_reason": reason}]}))
+    };
+    let messages = |content: serde_json::Value, reason: serde_json::Value| {
+        let details = json!({"type": "refusal", "category": "cyber", "explanation": "asks for malware"});
+        let details = if reason == "refusal" { details } else { json!(null) };
+        (
+            Api::Anthropic,
+            json!({"type": "message", "content": content, "stop_reason": reason, "stop_details": details}),
+        )
+    };
+    let half = json!([{"type": "text", "text": "half"}]);
+    for ((api, body), kind, words) in [
+        (chat(json!({"content": "half"}), json!("length")), Length, "\"length\""),
+        (chat(json!({"content": "half"}), json!("SAFETY")), ContentFilter, "\"SAFETY\""),
+        (chat(json!({"content": "half"}), json!("banana")), Protocol, "\"banana\""),
+        (chat(json!({"content": "half"}), json!("error")), Broken, "\"error\""),
+        (chat(json!({"content": "half"}), json!("")), CutOff, "finish_reason is \"\""),
+        (chat(json!({"content": "half"}), json!(null)), CutOff, "finish_reason is null"),
+        (chat(json!({"content": null, "reasoning_content": "hm"}), json!("stop")), Protocol, "only thinking"),
+        (chat(json!({"content": "", "tool_calls": [{"id": "c"}]}), json!("stop")), Protocol, "called a tool"),
+        (chat(json!({"content": null}), json!("stop")), Protocol, "it is empty"),
+        (chat(json!({"refusal": "I will not."}), json!("stop")), Refusal, "I will not."),
+        ((Api::OpenAi, json!({"error": {"code": 503}})), Broken, r#"{"code":503}"#),
+        ((Api::OpenAi, json!({"object": "error", "message": "m", "code": 500})), Broken, "off: m"),
+        ((Api::OpenAi, json!({"detail": "m"})), Broken, "off: m"),
+        ((Api::OpenAi, json!({"choices": []})), Protocol, r#"holds no answer: {"choices":[]}"#),
+        ((Api::OpenAi, json!([])), Protocol, "holds no answer: []"),
+        (messages(half.clone(), json!("max_tokens")), Length, "\"max_tokens\""),
+        (messages(half.clone(), json!("pause_turn")), Protocol, "\"pause_turn\""),
+        (messages(half.clone(), json!("banana")), Protocol, "\"banana\""),
+        (messages(half, json!(null)), CutOff, "stop_reason is null"),
+        (messages(json!([]), json!("refusal")), Refusal, "the model declined (cyber): asks for malware"),
+        (messages(json!([]), json!("end_turn")), Protocol, "it is empty"),
+        (
+            messages(json!([{"type": "thinking", "thinking": "hm"}]), json!("end_turn")),
+            Protocol,
+            "only thinking",
+        ),
+        (
+            (Api::Anthropic, json!({"type": "error", "error": {"type": "overloaded_error"}})),
+            Broken,
+            "overloaded",
+        ),
+        ((Api::Anthropic, json!({"hello": "world"})), Protocol, r#"holds no answer: {"hello":"world"}"#),
+    ] {
+        let server = Server::new([Act::Whole(body.clone())]).await;
+        let mut request = AgentRequest::new("prompt");
+        request.options.retries = Some(0);
+        let (found, reason) = failure(run(api, &server, request).await);
+        assert_eq!(found, kind, "{body}: {reason}");
+        assert!(reason.contains(words), "{body}: {reason}");
+    }
+}
+
+#[tokio::test]
+async fn json_that_breaks_off_is_no_answer() {
+    use FailureKind::{Connection, CutOff, Protocol};
+    let half = br#"{"choices": [{"message": {"content": "ha"#;
+    for (body, end, kind) in [
+        (&half[..], End::Close, CutOff),
+        (half, End::Reset, CutOff),
+        (b"", End::Close, Connection),
+        (b"", End::Reset, Connection),
+        (b" \n", End::Close, Connection),
+        (b"<html>", End::Close, Protocol),
+    ] {
+        for json in ["application/json; charset=utf-8", "application/problem+json", "Text/JSON"] {
+            let server = Raw::body(json, body, end).await;
+            let mut request = AgentRequest::new("p");
+            request.options.retries = Some(0);
+            let child = start_at(Api::OpenAi, &server.url(), request, CancellationToken::new()).await;
+            assert_eq!(failure(child.result.await).0, kind, "{body:?} {end:?}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn tries_that_failed_are_counted() {
     for api in BOTH {
@@ -181,7 +276,7 @@ async fn tries_that_failed_are_counted() {
         request.options.retries = Some(1);
         let child = start(api, &server, request, CancellationToken::new()).await;
         child.result.await.unwrap();
-        assert_eq!(child.meter.total(), Some(Usage::new(22, 14)));
+        assert_eq!(child.meter.total(), Some(api.usage() + api.usage()));
     }
 }
 

@@ -1,11 +1,11 @@
 //! Keys are sent to one place and shown nowhere.
 
-use fanfold::{AgentRequest, CancellationToken, Subagents as _};
+use fanfold::{AgentRequest, Answer, CancellationToken, Subagents as _};
 use fanfold_agents::{Anthropic, ApiKey, FailureKind, OpenAi};
 use serde_json::json;
 
 use super::server::{Act, Api, BOTH, Server};
-use super::{KEY, ask, failure};
+use super::{KEY, ask, failure, run};
 
 #[tokio::test]
 async fn a_redirect_carries_nothing_anywhere() {
@@ -69,6 +69,23 @@ async fn a_long_text_is_not_cut_within_the_key() {
                 );
             }
         }
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_repeats_the_key_does_not_make_it_known() {
+    for api in BOTH {
+        let server = Server::new([Act::Stream(api.says(&["It is ", &KEY[..9], &KEY[9..], "."]))]).await;
+        assert_eq!(ask(api, &server).await, Ok(Answer::text("It is [key].")));
+
+        // However it is spelled.
+        let escaped = KEY.replace('-', r"\u002d");
+        let said = format!(r#"{{"list": ["{KEY}", {{"{KEY}": "so {escaped}"}}], "n": 1}}"#);
+        let server = Server::new([Act::Stream(api.says(&[&said]))]).await;
+        let mut request = AgentRequest::new("p");
+        request.options.schema = Some(json!({"type": "object"}));
+        let expected = json!({"list": ["[key]", {"[key]": "so [key]"}], "n": 1});
+        assert_eq!(run(api, &server, request).await.unwrap().structured, Some(expected));
     }
 }
 

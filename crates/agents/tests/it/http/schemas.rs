@@ -73,6 +73,16 @@ async fn a_bad_value_is_asked_for_again_with_what_is_wrong() {
 }
 
 #[tokio::test]
+async fn a_value_is_not_looked_for_in_reasoning() {
+    for api in BOTH {
+        let acts = [r#"<think>perhaps {"n": 1}"#, r#"<think>perhaps {"n": 1}</think>{"n": 2}"#];
+        let server = Server::new(acts.map(|text| Act::Stream(api.says(&[text])))).await;
+        assert_eq!(run(api, &server, request(count())).await.unwrap().structured, Some(json!({"n": 2})));
+        assert!(server.prompts()[1].contains("it ends within its reasoning"), "{}", server.prompts()[1]);
+    }
+}
+
+#[tokio::test]
 async fn no_value_that_does_not_satisfy_the_schema_is_an_answer() {
     for api in BOTH {
         let server = Server::new(vec![Act::Stream(api.says(&[r#"{"n": 0}"#])); 9]).await;

@@ -1,6 +1,7 @@
 //! What is a header, what is not, and what is refused.
 
 use fanfold_types::{ErrorCode, Meta, Phase, WorkflowError};
+use serde_json::json;
 
 use super::body;
 use crate::script::{Dialect, Script};
@@ -46,7 +47,8 @@ fn a_header_may_follow_what_does_nothing() {
 #[test]
 fn a_full_header_is_read() {
     let text = "export /* 1 */ const meta /* 2 */ = // 3\n {\n  'name': `review`,\n  description: 'a ' +\n    \"b \" + // joined\n    `c`,\n  \
-                whenToUse: \"often\",\n  phases: [{ title: 'A', detail: 'x', provider: 'p', model: 'm' }, { title: 'B', },],\n}\n;\nreturn 1";
+                whenToUse: \"often\",\n  phases: [{ title: 'A', detail: 'x', provider: 'p', model: 'm' }, { title: 'B', },],\n  \
+                args: { type: 'object', required: ['n'] },\n}\n;\nreturn 1";
     let meta = Script::read(text, None).unwrap().meta;
     let phase = |title: &str| Phase { title: title.into(), detail: None, provider: None, model: None };
     let first =
@@ -56,6 +58,7 @@ fn a_full_header_is_read() {
         Meta {
             when_to_use: Some("often".into()),
             phases: Some(vec![first, phase("B")]),
+            args: json!({"type": "object", "required": ["n"]}).as_object().cloned(),
             ..Meta::new("review", "a b c")
         }
     );
@@ -121,7 +124,9 @@ fn metadata_in_both_places_must_be_the_same() {
     assert_eq!(same.dialect, Dialect::Header);
     let other_phases = Meta { phases: Some(Vec::new()), ..Meta::new("a", "b") };
     let other_use = Meta { when_to_use: Some("w".into()), ..Meta::new("a", "b") };
+    let other_args = Meta { args: Some(serde_json::Map::new()), ..Meta::new("a", "b") };
     let cases = [
+        (other_args, "meta.args", 21),
         (Meta::new("x", "b"), "meta.name", 28),
         (Meta::new("a", "x"), "meta.description", 46),
         (other_use, "meta.whenToUse", 21),
@@ -139,6 +144,28 @@ fn metadata_in_both_places_must_be_the_same() {
 fn metadata_given_beside_the_script_is_checked() {
     let error = Script::read("return 1", Some(Meta::new("", "d"))).unwrap_err();
     assert_eq!((error.code, error.path.as_deref()), (Some(ErrorCode::MetaInvalid), Some("meta.name")));
+}
+
+#[test]
+fn args_that_no_value_can_be_checked_against_are_refused_at_their_place() {
+    let head = "export const meta = {name: 'a', description: 'b', args: ";
+    for (args, path, column) in [
+        ("1", "meta.args", 57),
+        ("{type: 'array'}", "meta.args.type", 64),
+        ("{type: 'object', required: 1}", "meta.args", 57),
+        ("{type: 'object', properties: {a: {$ref: 'x.json'}}}", "meta.args", 57),
+    ] {
+        let error = refused(&format!("{head}{args}}}"));
+        assert_eq!(
+            (error.code, error.path.as_deref()),
+            (Some(ErrorCode::MetaInvalid), Some(path)),
+            "{error}"
+        );
+        assert_eq!((error.line, error.column), (Some(1), Some(column)), "{args}: {error}");
+    }
+    let beside = Meta { args: json!({"type": "string"}).as_object().cloned(), ..Meta::new("a", "b") };
+    let error = Script::read("return 1", Some(beside)).unwrap_err();
+    assert_eq!((error.path.as_deref(), error.line), (Some("meta.args.type"), None), "{error}");
 }
 
 #[test]

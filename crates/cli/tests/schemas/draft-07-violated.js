@@ -1,0 +1,2 @@
+export const meta = { name: "draft-07-violated", description: "The same, and an answer with an item too many" }
+return await agent('json:{"pair":["x",1,2]}', { schema: { $schema: "http://json-schema.org/draft-07/schema#", type: "object", definitions: { text: { type: "string" } }, properties: { pair: { type: "array", items: [{ $ref: "#/definitions/text" }, { type: "integer" }], additionalItems: false } }, required: ["pair"] } })

@@ -1,0 +1,2 @@
+export const meta = { name: "draft-07", description: "A tuple, a dependency and definitions as draft-07 says them" }
+return await agent('json:{"pair":["x",1],"card":"4","address":"a"}', { schema: { $schema: "http://json-schema.org/draft-07/schema#", type: "object", definitions: { text: { type: "string" } }, properties: { pair: { type: "array", items: [{ $ref: "#/definitions/text" }, { type: "integer" }], additionalItems: false } }, dependencies: { card: ["address"] }, required: ["pair"] } })

@@ -1,0 +1,2 @@
+export const meta = { name: "nullable-ref", description: "Null beside a reference, with the definitions where OpenAPI has them" }
+return await agent('json:{"a":null,"b":{"n":1}}', { schema: { type: "object", properties: { a: { $ref: "#/components/schemas/N", nullable: true }, b: { $ref: "#/components/schemas/N" } }, required: ["a", "b"], components: { schemas: { N: { type: "object", properties: { n: { type: "integer" } }, required: ["n"] } } } } })
