@@ -16,6 +16,15 @@ export const meta = {
     { title: "Verify", detail: "three checks of every claim" },
     { title: "Answer" },
   ],
+  args: {
+    type: "object",
+    properties: {
+      question: { type: "string", minLength: 1 },
+      angles: { type: "integer", minimum: 1 },
+      offline: { type: "boolean" },
+    },
+    additionalProperties: false,
+  },
 }
 
 const question = args?.question ?? "When is SQLite a good choice for a server?"
@@ -81,7 +90,9 @@ two should lead to the same sources.`,
   { label: "plan", schema: PLAN },
 )
 // Without a plan, the question itself is the only angle.
-const angles = plan === null ? [question] : plan.angles.slice(0, angleCount)
+const planned = plan !== null && plan.angles.length > 0
+if (!planned) log("There is no plan: the question itself is the only angle")
+const angles = planned ? plan.angles.slice(0, angleCount) : [question]
 
 phase("Research")
 const found = await pipeline(
@@ -135,13 +146,15 @@ cannot tell, it does not hold.`
         return agent(ask(prompt, sample), { label: `${name}: ${item.claim}`, schema: CHECK })
       }),
     )
-    // Two of three must confirm it. A check without an answer confirms nothing.
-    const holds = results.filter((result) => result?.holds).length
-    return { ...item, holds, objections: results.flatMap((r) => (r === null || r.holds ? [] : [r.reason])) }
+    // Two of three decide. A check that failed says nothing: it neither confirms the claim nor rejects it.
+    const holds = results.filter((result) => result?.holds === true).length
+    const objections = results.flatMap((result) => (result?.holds === false ? [result.reason] : []))
+    const verdict = holds >= 2 ? "confirmed" : objections.length >= 2 ? "rejected" : "undecided"
+    return { ...item, verdict, holds, objections, missing: results.length - holds - objections.length }
   }),
 )
-const survivors = verified.filter((item) => item !== null && item.holds >= 2)
-const rejected = verified.filter((item) => item !== null && item.holds < 2)
+const having = (verdict) => verified.filter((item) => item?.verdict === verdict)
+const [survivors, rejected, undecided] = ["confirmed", "rejected", "undecided"].map(having)
 
 phase("Answer")
 const answer =
@@ -156,10 +169,21 @@ Then say what they leave open.\n\n${JSON.stringify(survivors)}`,
         { label: "answer", schema: ANSWER },
       )
 
+const noAnswer = survivors.length === 0 ? "no claim was confirmed" : "the agent that writes the answer failed"
 return {
   question,
   answer,
+  ...(answer === null ? { noAnswer } : {}),
   claims: survivors,
   rejected,
-  statistics: { angles: angles.length, unanswered, claims: claims.size, survived: survivors.length },
+  undecided,
+  statistics: {
+    planned,
+    angles: angles.length,
+    unanswered,
+    claims: claims.size,
+    survived: survivors.length,
+    rejected: rejected.length,
+    undecided: undecided.length,
+  },
 }

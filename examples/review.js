@@ -17,6 +17,16 @@ export const meta = {
     { title: "Verify", detail: "votes on every finding" },
     { title: "Summary" },
   ],
+  args: {
+    type: "object",
+    properties: {
+      files: { type: "array", items: { type: "string" } },
+      lenses: { type: "object", additionalProperties: { type: "string" } },
+      votes: { type: "integer", minimum: 1 },
+      offline: { type: "boolean" },
+    },
+    additionalProperties: false,
+  },
 }
 
 const files = args?.files ?? ["src/server.js", "src/session.js", "src/cache.js"]
@@ -69,6 +79,7 @@ const sampleReview = (lens, i) => {
   return { findings: [seen] }
 }
 
+const notReviewed = []
 let unanswered = 0
 let duplicates = 0
 const answered = (answers) => {
@@ -95,6 +106,8 @@ the line. No findings is a good answer. What the file is for, in another reader'
 ${purpose ?? "(not known)"}`
         const label = `${lens} of ${file}`
         const review = await agent(ask(prompt, sampleReview(lens, i)), { label, phase: "Review", schema: FINDINGS })
+        // A file that was not reviewed is not a file without findings.
+        if (review === null) notReviewed.push({ file, lens })
         return review && review.findings.map((finding) => ({ file, ...finding, lenses: [lens] }))
       }),
     )
@@ -127,9 +140,9 @@ refute it in the code. It is real only if you cannot, and if a maintainer would 
         )
         const cast = answered(ballots)
         const real = cast.filter((ballot) => ballot.real).length
-        // A finding that too few could judge is not dropped in silence.
-        const verdict = cast.length * 2 <= votes ? "undecided" : real * 2 > cast.length ? "confirmed" : "refuted"
-        return { ...finding, verdict, votes: `${real} of ${cast.length}` }
+        // An agent that failed has not voted. A verdict is what no vote that is missing could change.
+        const verdict = real * 2 > votes ? "confirmed" : (cast.length - real) * 2 >= votes ? "refuted" : "undecided"
+        return { ...finding, verdict, votes: { real, notReal: cast.length - real, missing: votes - cast.length } }
       }),
     ),
 )
@@ -146,6 +159,7 @@ const statistics = {
   confirmed: confirmed.length,
   refuted: having("refuted").length,
   undecided: having("undecided").length,
+  notReviewed: notReviewed.length,
   unanswered,
 }
 const closing = await agent(
@@ -160,4 +174,4 @@ Findings: ${JSON.stringify(confirmed)}`,
   },
 )
 
-return { summary: closing?.summary ?? null, confirmed, undecided: having("undecided"), statistics }
+return { summary: closing?.summary ?? null, confirmed, undecided: having("undecided"), notReviewed, statistics }

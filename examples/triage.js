@@ -1,4 +1,8 @@
-export const meta = { name: "triage", description: "Sorts bug reports by what three readers make of each" }
+export const meta = {
+  name: "triage",
+  description: "Sorts bug reports by what three readers make of each",
+  args: { type: "object", properties: { reports: { type: "array", items: { type: "string" } } }, required: ["reports"], additionalProperties: false },
+}
 
 const read = (report) => agent(`How severe is this, 1 to 5?\n${report}`, {
   schema: { type: "object", properties: { severity: { type: "integer", minimum: 1, maximum: 5 } }, required: ["severity"] },
@@ -6,6 +10,11 @@ const read = (report) => agent(`How severe is this, 1 to 5?\n${report}`, {
 const readings = await pipeline(
   args.reports,
   (report) => parallel([1, 2, 3].map(() => () => read(report))),
-  (votes, report) => ({ report, severity: Math.max(0, ...votes.map((vote) => vote?.severity ?? 0)) }),
+  (answers, report) => {
+    // A reader that failed gave no answer: that is not a low severity.
+    const given = answers.filter((answer) => answer !== null).map((answer) => answer.severity)
+    return { report, severity: given.length > 0 ? Math.max(...given) : null, readers: given.length }
+  },
 )
-return readings.filter((reading) => reading !== null).sort((a, b) => b.severity - a.severity)
+const judged = readings.filter((reading) => reading.severity !== null).sort((a, b) => b.severity - a.severity)
+return { judged, notJudged: readings.filter((reading) => reading.severity === null).map((reading) => reading.report) }

@@ -9,16 +9,18 @@
   "use strict";
 
   const { defineProperty, defineProperties, freeze, create } = Object;
-  const { apply } = Reflect;
+  const { apply, ownKeys } = Reflect;
   const { slice } = String.prototype;
   const NativeError = Error;
   const NativePromise = Promise;
   const NativeString = String;
   const { isArray: isNativeArray } = Array;
+  const { stringify } = JSON;
   const { set: setLimit } = Object.getOwnPropertyDescriptor(NativeError, "stackTraceLimit");
   const size = Object.getOwnPropertyDescriptor(Map.prototype, "size").get;
   const { get: mapGet, set: mapSet, delete: mapDelete, forEach: mapForEach } = Map.prototype;
   const { add: brand, has: branded } = WeakSet.prototype;
+  const unboxers = [Number, String, Boolean, BigInt].map((type) => type.prototype.valueOf);
 
   // ── Errors ──────────────────────────────────────────────────────────────────────────────────────────────
   // A WorkflowError is an Error that this file made. Scripts can read one and throw it on, but not make one:
@@ -58,14 +60,105 @@
   // With this a script could have the functions on the stack, these ones here, handed to it.
   delete NativeError.prepareStackTrace;
 
-  // What a thrown value says. Runs the script's code where it has toString() or a getter.
-  const describe = (thrown) => {
-    try {
-      return NativeString(thrown);
-    } catch {
-      return "the script threw a value that cannot be shown as text";
-    }
+  // ── What a thrown value says ────────────────────────────────────────────────────────────────────────────
+  const { getOwnPropertyDescriptor, getPrototypeOf, hasOwn } = Object;
+  const maxText = 4000;
+  const cut = (text) => text.length > maxText ? apply(slice, text, [0, maxText]) : text;
+
+  // A property that holds a value. Runs none of the script's code: of a getter or a proxy there is nothing.
+  const ownValue = (object, name) => {
+    const found = host.isProxy(object) ? undefined : getOwnPropertyDescriptor(object, name);
+    return found !== undefined && hasOwn(found, "value") ? found.value : undefined;
   };
+
+  // The beginning of data as JSON, for people, without what is behind getters and proxies. Runs none of the script's code.
+  const maxPreview = 500, maxLevels = 4;
+  let room = 0;
+  const preview = (value) => {
+    room = maxPreview;
+    return piece(value, 0);
+  };
+  const piece = (value, level) => {
+    if (typeof value === "string") {
+      room -= value.length;
+      return stringify(room < 0 ? `${apply(slice, value, [0, maxPreview])}…` : value);
+    }
+    if (value === null || typeof value === "number" || typeof value === "boolean") return `${value}`;
+    if (typeof value !== "object" || host.isProxy(value) || host.isPromise(value)) return kind(value);
+    const isList = isArray(value);
+    if (level === maxLevels) return isList ? "[…]" : "{…}";
+    const keys = isList ? undefined : ownKeys(value);
+    const length = isList ? value.length : keys.length;
+    let text = "";
+    for (let i = 0; i < length; i++) {
+      const key = isList ? i : keys[i];
+      const member = typeof key === "symbol" ? undefined : ownValue(value, key);
+      if (member === undefined && !isList) continue;
+      if (text !== "") text += ",";
+      // Each member counts, be it ever so short.
+      if (--room < 0) {
+        text += "…";
+        break;
+      }
+      text += isList ? piece(member, level + 1) : `${piece(key, level)}:${piece(member, level + 1)}`;
+    }
+    return isList ? `[${text}]` : `{${text}}`;
+  };
+
+  // What an error, or what looks like one, says besides its message: its code, what caused it and, of an error that
+  // stands for several, the first of those.
+  const maxCauses = 4;
+  const details = (thrown, how, level) => {
+    const code = how.get(thrown, "code");
+    let text = typeof code === "string" || typeof code === "number" ? `\n  code: ${cut(`${code}`)}` : "";
+    if (level === maxCauses) return text;
+    const cause = how.get(thrown, "cause");
+    if (cause !== undefined) text += `\n  caused by: ${cut(say(cause, how, level + 1))}`;
+    const errors = level === 0 && host.isError(thrown) ? how.get(thrown, "errors") : undefined;
+    for (let i = 0; i < maxCauses && isArray(errors); i++) {
+      const error = how.get(errors, i);
+      if (error !== undefined) text += `\n  error ${i + 1}: ${cut(say(error, how, level + 1))}`;
+    }
+    return text;
+  };
+
+  // The text of a thrown value: what an error says; the message of what looks like one; other data as JSON.
+  const say = (thrown, how, level = 0) => {
+    const isError = host.isError(thrown);
+    const isObject = (typeof thrown === "object" && thrown !== null) || typeof thrown === "function";
+    if (isError || !isObject) {
+      const text = how.text(thrown, level);
+      return isError && !isGenuine(thrown) ? text + details(thrown, how, level) : text;
+    }
+    const message = how.get(thrown, "message");
+    if (typeof message === "string" && message !== "") {
+      const name = how.get(thrown, "name");
+      const text = typeof name === "string" && name !== "" ? `${name}: ${message}` : message;
+      return text + details(thrown, how, level);
+    }
+    return isArray(thrown) ? preview(thrown) : how.text(thrown, level);
+  };
+
+  // How a value is read that ended the script: its getters and its toString() may run.
+  const freely = {
+    __proto__: null,
+    get: (object, name) => {
+      try {
+        return object[name];
+      } catch {}
+    },
+    text: (thrown, level) => {
+      let own;
+      try {
+        own = NativeString(thrown);
+      } catch {}
+      if ((own === undefined || own === "[object Object]") && typeof thrown === "object" && !host.isError(thrown)) {
+        return level === 0 ? `[object Object]\n  ${preview(thrown)}` : preview(thrown);
+      }
+      return own ?? "the script threw a value that cannot be shown as text";
+    },
+  };
+  const describe = (thrown) => say(thrown, freely);
   const stackOf = (thrown) => {
     try {
       const stack = host.isError(thrown) ? thrown.stack : undefined;
@@ -75,27 +168,32 @@
     }
   };
 
-  // The same when the script is over, and none of its code may run any more.
+  // How other values are read: the script goes on, or is over, and none of its code may run.
   const errorNames = new Map();
   for (const type of [Error, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError, AggregateError]) {
     errorNames.set(type.prototype, type.name);
   }
-  const { getOwnPropertyDescriptor, getPrototypeOf, hasOwn } = Object;
-  const maxText = 4000;
-  const cut = (text) => text.length > maxText ? apply(slice, text, [0, maxText]) : text;
-  const describeQuietly = (thrown) => {
-    if (!host.isError(thrown)) {
+  const ownText = (object, name) => {
+    const value = ownValue(object, name);
+    return typeof value === "string" ? cut(value) : undefined;
+  };
+  const quietly = {
+    __proto__: null,
+    get: ownValue,
+    text: (thrown) => {
+      if (host.isError(thrown)) {
+        const name = ownText(thrown, "name") ?? apply(mapGet, errorNames, [getPrototypeOf(thrown)]) ?? "Error";
+        return `${name}: ${ownText(thrown, "message") ?? ""}`;
+      }
       const type = typeof thrown;
-      return type === "object" || type === "function" || type === "bigint" ? kind(thrown) : cut(describe(thrown));
-    }
-    const own = (name) => {
-      const found = getOwnPropertyDescriptor(thrown, name);
-      const value = found !== undefined && hasOwn(found, "value") ? found.value : undefined;
-      return typeof value === "string" ? cut(value) : undefined;
-    };
-    const name = own("name") ?? apply(mapGet, errorNames, [getPrototypeOf(thrown)]) ?? "Error";
-    const text = `${name}: ${own("message") ?? ""}`;
-    const stack = own("stack");
+      return type === "object" && thrown !== null ? preview(thrown)
+        : type === "function" || type === "bigint" ? kind(thrown)
+        : cut(NativeString(thrown));
+    },
+  };
+  const describeQuietly = (thrown) => {
+    const text = cut(say(thrown, quietly));
+    const stack = host.isError(thrown) ? ownText(thrown, "stack") : undefined;
     return stack ? `${text}\n${stack}` : text;
   };
 
@@ -206,9 +304,11 @@
     return list;
   };
 
-  // A value as JSON text. What is not plain data is refused.
-  const toJson = (what, value) => {
-    const json = host.json(value);
+  // A value as JSON text. What is not plain data is refused; in the header dialect, from a level of the value on, it is
+  // taken as JSON.stringify takes it, and the report says so.
+  const noLevel = 1e9;
+  const toJson = (what, value, level = noLevel) => {
+    const json = host.json(value, what, level);
     if (typeof json === "string") return json;
     const { message, path } = json;
     throw misuse(`${what} must be plain data: ${path === "" ? "the value" : path} ${message}`, path);
@@ -218,7 +318,8 @@
     let json = "{}";
     try {
       if (typeof prompt !== "string") throw misuse(`agent() takes a prompt string first, got ${kind(prompt)}`);
-      if (options !== undefined) json = toJson("agent() options", options);
+      // The options themselves are never guessed at; what is in a schema is data.
+      if (options !== undefined) json = toJson("agent() options", options, 2);
     } catch (error) {
       return host.refuse(error);
     }
@@ -245,7 +346,9 @@
         throw misuse(`workflow() takes a name, {scriptPath} or {script} first, got ${kind(target)}`);
       }
       const json = toJson("workflow() targets", target);
-      const args = input === undefined ? undefined : toJson("workflow() args", input);
+      // JSON.stringify gives nothing for a function, and nothing of a promise: that cannot be meant.
+      const isData = typeof input !== "function" && typeof input !== "symbol" && !host.isPromise(input);
+      const args = input === undefined ? undefined : toJson("workflow() args", input, isData ? 0 : noLevel);
       host.workflow(json, args, resolve, (failure) => reject(failed(error, failure)));
     });
   };
@@ -303,6 +406,16 @@
   // ── What the Rust half calls ────────────────────────────────────────────────────────────────────────────
   return {
     objectPrototype: Object.prototype,
+    // The primitive value in an object around one; any other value as it is.
+    unbox: (value) => {
+      for (let i = 0; i < unboxers.length; i++) {
+        try {
+          return apply(unboxers[i], value, []);
+        } catch {}
+      }
+      return value;
+    },
+    place: () => new NativeError().stack,
     agent,
     agentPromise,
     agentError,

@@ -51,6 +51,7 @@ enum Last {
         rejections: Vec<String>,
         swallowed: Vec<(String, String)>,
         swallowed_count: u32,
+        repairs: Vec<(String, String, String, Option<String>)>,
     },
     Failure {
         code: Option<Code>,
@@ -117,11 +118,12 @@ impl From<Last> for Ending {
             unhandled_rejections: Vec::new(),
             swallowed: Vec::new(),
             swallowed_count: 0,
+            repairs: Vec::new(),
         };
         match last {
             Last::Json(Json(json)) => value(json.to_string()),
             Last::Text(json) => value(json),
-            Last::Report { json, never_awaited, places, rejections, swallowed, swallowed_count } => {
+            Last::Report { json, never_awaited, places, rejections, swallowed, swallowed_count, repairs } => {
                 Self::Value {
                     json,
                     never_awaited,
@@ -129,6 +131,7 @@ impl From<Last> for Ending {
                     unhandled_rejections: rejections,
                     swallowed,
                     swallowed_count,
+                    repairs,
                 }
             }
             Last::Failure { code, message, stack, path } => {

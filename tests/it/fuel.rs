@@ -25,7 +25,7 @@ const FIGURES: &[(&str, u64, &str)] = &[
     ),
     (
         "100 agents with options and values",
-        7_979_026,
+        8_245_318,
         "const schema = { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] };
          let sum = 0;
          for (let i = 0; i < 100; i++) sum += (await agent(`json:{\"n\":${i}}`, { label: 'x', phase: 'p', schema })).n;
@@ -34,7 +34,7 @@ const FIGURES: &[(&str, u64, &str)] = &[
     ("1,000 log lines", 4_420_276, "for (let i = 0; i < 1000; i++) log('line ' + i)"),
     (
         "10,000 objects as a result",
-        232_198_099,
+        241_971_628,
         "return Array.from({ length: 10000 }, (_, i) => ({ id: i, name: `item ${i}`, tags: ['a', 'b'] }))",
     ),
     ("a result of 1 MiB", 87_446_759, "return 'x'.repeat(1 << 20)"),

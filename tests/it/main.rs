@@ -2,6 +2,7 @@
 
 mod agent_types;
 mod args;
+mod clock;
 mod component;
 mod conformance;
 mod corpus;
@@ -15,3 +16,4 @@ mod pool;
 mod queued;
 mod support;
 mod tool;
+mod values;

@@ -269,7 +269,9 @@ fn short(event: &Event) -> Option<(String, Value)> {
         EventKind::Phase { title } => ("phase", json!(title)),
         EventKind::Log { message } => ("log", json!(message)),
         EventKind::AgentStart { agent } => ("agent-start", json!(agent)),
-        EventKind::AgentEnd { agent } => ("agent-end", json!(EndedAgent { reason: None, ..agent.clone() })),
+        EventKind::AgentEnd { agent } => {
+            ("agent-end", json!(EndedAgent { kind: None, reason: None, ..agent.clone() }))
+        }
         EventKind::End { result } => {
             ("end", json!({"stopReason": result.stop_reason, "agentsStarted": result.agents_started}))
         }

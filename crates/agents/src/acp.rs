@@ -1,28 +1,34 @@
 //! A provider whose children are coding agents; the documentation is that of [`Acp`].
 
-mod heard;
+mod frames;
 mod permissions;
 mod session;
+mod updates;
+mod wire;
 
+use std::pin::pin;
+use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fanfold::{AgentRequest, Answer, CancellationToken, Child, StartError, Subagents, Support, UsageMeter};
-use futures::future::BoxFuture;
+use fanfold::{AgentRequest, CancellationToken, Child, StartError, Subagents, Support};
+use futures::FutureExt as _;
+use futures::future::{BoxFuture, FusedFuture as _};
+use tokio::io::AsyncReadExt as _;
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::time::{sleep, timeout};
 
 pub use self::permissions::Permissions;
-use self::session::Terms;
-use crate::ask::{Question, with_instructions};
-use crate::attempts::{Attempt, Retries};
+use self::session::{Session, Terms};
+use crate::ask::with_instructions;
 use crate::command::{Command, Config};
 use crate::failure::{Failure, FailureKind};
-use crate::patience::Patience;
-use crate::process::{Pipes, Process, describe, read};
-use crate::text::Tail;
+use crate::policy::{AgentPolicy, Attempt, PlainProvider, Transcript};
+use crate::process::{Pipes, Process, describe};
 
-/// How much of the end of standard error goes into a reason, in bytes.
-const DIAGNOSTIC_BYTES: usize = 8 * 1024;
+/// The longest silence of agents whose calls do not say. A tool that an agent runs may be silent for long, and an agent
+/// that waits for a person is silent for ever.
+const STALL: Duration = Duration::from_secs(600);
 
 /// How long what an agent has written may take to arrive after it ended; and how long it may take to end by itself once
 /// nobody speaks to it any more.
@@ -35,12 +41,19 @@ const DRAIN: Duration = Duration::from_millis(500);
 /// uses its own, and asks before it does what needs permission. [`Permissions`] answers.
 ///
 /// # Which options it honours
-/// `schema`, `timeoutMs`, `stallMs` and `retries`; `agentType` where the host defines it: its instructions come before
+/// `schema`, `timeoutMs`, `stallMs` (or [`stall`](Self::stall)) and `retries`; `agentType` where the host defines it: its instructions come before
 /// the prompt. No others: which model an agent uses is its own setting.
 ///
 /// # Schemas
 /// The prompt asks for the value; one that does not satisfy the schema is asked for again in the same session, up to
 /// [`Command::schema_attempts`] times in all.
+///
+/// # What an agent writes
+/// Standard error, and lines of its output that are no messages of the protocol, go into the reasons of failures. What
+/// cannot be seen around a message (a byte order mark, escape sequences of terminals) is taken off, halves of a
+/// character that was cut between two pieces of the answer are put together, and bytes that are no UTF-8 become U+FFFD.
+/// A message that cannot be read, or that answers what was not asked, ends the attempt at once (`protocol`), since it
+/// may have been a part of the answer.
 ///
 /// # Ends
 /// A child that is cancelled, out of time or silent for too long gets `session/cancel` and has the command's
@@ -67,13 +80,22 @@ const DRAIN: Duration = Duration::from_millis(500);
 pub struct Acp {
     command: Command,
     permissions: Permissions,
+    stall: Option<Duration>,
 }
 
 impl Acp {
     /// Agents that this command starts; each process must speak the protocol on its standard input and output. Its
     /// environment, directory, bounds and grace are those of the command.
     pub fn new(command: Command) -> Self {
-        Self { command, permissions: Permissions::default() }
+        Self { command, permissions: Permissions::default(), stall: Some(STALL) }
+    }
+
+    /// The longest silence of agents whose calls do not say `stallMs`: no message, nothing on standard error. 10
+    /// minutes by default; `None` for any.
+    #[must_use]
+    pub fn stall(mut self, longest: Option<Duration>) -> Self {
+        self.stall = longest;
+        self
     }
 
     /// What agents may do that ask. [`Permissions::Deny`] by default.
@@ -90,30 +112,20 @@ impl Subagents for Acp {
         mut request: AgentRequest,
         cancel: CancellationToken,
     ) -> BoxFuture<'static, Result<Child, StartError>> {
-        let (config, permissions) = (self.command.config.clone(), self.permissions);
-        Box::pin(async move {
-            request.prompt = with_instructions(&request);
-            let question = Question::new(&request, config.schema_attempts)?;
-            let patience = Patience::new(&request, cancel);
-            let first = config.start(&request, 1, None).await.map_err(StartError::new)?;
-            let id = config.id_of(&first.0);
-            let meter = UsageMeter::default();
-            let mut work = Work {
-                config,
-                permissions,
-                request: request.clone(),
-                question,
-                patience: patience.clone(),
-                meter: meter.clone(),
-                attempt: 1,
-                first: Some(first),
-            };
-            let result = async move {
-                let retries = Retries { transient: 0, longest_wait: Duration::ZERO };
-                retries.run(&mut work, &request, &patience).await
-            };
-            Ok(Child::new(id, result).metered(meter))
-        })
+        let config = self.command.config.clone();
+        let policy = AgentPolicy::default()
+            .stall(request.options.stall_ms.map(Duration::from_millis).or(self.stall))
+            .schema_attempts(config.schema_attempts);
+        request.prompt = with_instructions(&request);
+        let agent = CodingAgent {
+            config,
+            permissions: self.permissions,
+            request: request.clone(),
+            processes: 0,
+            first: None,
+            running: None,
+        };
+        Box::pin(async move { policy.start(agent, &request, cancel).await })
     }
 
     fn supports(&self) -> Support {
@@ -124,94 +136,163 @@ impl Subagents for Acp {
     }
 }
 
-/// What one child has to do.
-struct Work {
+/// Runs a coding agent for one call: a process and a session for each attempt.
+struct CodingAgent {
     config: Arc<Config>,
     permissions: Permissions,
     request: AgentRequest,
-    question: Question,
-    patience: Patience,
-    meter: UsageMeter,
     /// How many processes were started.
-    attempt: u32,
-    /// The first process, until it is asked.
-    first: Option<(Process, Pipes)>,
+    processes: u32,
+    /// The first of them.
+    first: Option<u32>,
+    running: Option<Running>,
 }
 
-impl Attempt for Work {
-    /// Lets one process answer, in one session.
-    async fn attempt(&mut self) -> Result<Answer, Failure> {
-        let (mut process, pipes) = match self.first.take() {
-            Some(first) => first,
-            None => {
-                self.attempt = self.attempt.saturating_add(1);
-                self.config.start(&self.request, self.attempt, None).await.map_err(Failure::Broken)?
-            }
+/// An agent's process, and what it is spoken with.
+struct Running {
+    process: Process,
+    /// Until the session begins.
+    pipes: Option<(ChildStdin, ChildStdout)>,
+    session: Option<Session>,
+    /// Until its end.
+    stderr: Option<ChildStderr>,
+}
+
+impl PlainProvider for CodingAgent {
+    fn id(&self) -> String {
+        self.config.id(self.first)
+    }
+
+    /// Starts a process.
+    async fn open(&mut self, _attempt: &Attempt) -> Result<(), Failure> {
+        self.processes = self.processes.saturating_add(1);
+        let started = self.config.start(&self.request, self.processes, None).await;
+        let (process, Pipes { stdin, stdout, stderr }) = started.map_err(Failure::Broken)?;
+        self.first = self.first.or(process.id());
+        self.running = Some(Running { process, pipes: stdin.zip(stdout), session: None, stderr });
+        Ok(())
+    }
+
+    /// Asks in the attempt's session, which begins with the first prompt.
+    async fn answer(&mut self, prompt: &str, attempt: &Attempt) -> Result<String, Failure> {
+        let Some(running) = &mut self.running else {
+            return Err(Failure::Broken("the agent's process does not run".into()));
         };
-        let Pipes { stdin: Some(stdin), stdout: Some(stdout), stderr } = pipes else {
-            return Err(Failure::Broken("the agent's process has no pipes".into()));
-        };
-        let mut said = Tail::new(DIAGNOSTIC_BYTES);
         let terms = Terms {
-            directory: &self.config.directory,
             permissions: self.permissions,
             answer_bytes: self.config.answer_bytes,
-            stall: self.request.options.stall_ms.map(Duration::from_millis),
             grace: self.config.stop_grace,
-            patience: &self.patience,
-            meter: &self.meter,
         };
-        let session = session::ask(stdin, stdout, terms, &self.question);
-        let outcome = attend(&mut process, session, stderr, &mut said).await;
-        let by_itself = settle(&mut process, self.config.stop_grace).await;
-        let status = process.finish().await;
-        match (outcome, status) {
-            // Its words for why it ended are better than ours.
-            (Err(Failure::Failed(mut reason)), Ok(status))
-                if reason.kind == FailureKind::Exit && by_itself =>
-            {
-                let said = said.text();
-                let separator = if said.is_empty() { "" } else { ": " };
-                reason.message = format!("{}; {}{separator}{said}", reason.message, describe(status));
-                Err(Failure::Failed(reason))
-            }
-            (outcome, _) => outcome,
+        let outcome = running.ask(prompt, &self.config, terms, attempt).await;
+        let Err(failure) = outcome else { return outcome };
+        Err(match self.running.take() {
+            Some(running) => running.end(self.config.stop_grace, failure, &attempt.transcript).await,
+            None => failure,
+        })
+    }
+
+    async fn close(&mut self, attempt: &Attempt) {
+        if let Some(running) = self.running.take() {
+            // It answered; how it ended tells nothing.
+            let _ = running.finish(self.config.stop_grace, &attempt.transcript).await;
         }
+    }
+}
+
+impl Running {
+    async fn ask(
+        &mut self,
+        prompt: &str,
+        config: &Config,
+        terms: Terms,
+        attempt: &Attempt,
+    ) -> Result<String, Failure> {
+        let Self { process, pipes, session, stderr } = self;
+        let asking = async {
+            let session = match session {
+                Some(session) => session,
+                None => {
+                    let (stdin, stdout) = pipes
+                        .take()
+                        .ok_or_else(|| Failure::Broken("the agent's process has no pipes".into()))?;
+                    let begun = session.insert(Session::connect(stdin, stdout, terms, attempt).await?);
+                    begun.begin(&config.directory, attempt).await?;
+                    begun
+                }
+            };
+            session.prompt(prompt, attempt).await
+        };
+        attend(process, asking, stderr, &attempt.transcript).await
+    }
+
+    /// Ends what failed, and tells of its end if that is why.
+    async fn end(self, grace: Duration, failure: Failure, transcript: &Transcript) -> Failure {
+        match (failure, self.finish(grace, transcript).await) {
+            (Failure::Failed(mut reason), Some(status)) if reason.kind == FailureKind::Exit => {
+                reason.message = format!("{}; {}", reason.message, describe(status));
+                Failure::Failed(reason)
+            }
+            (failure, _) => failure,
+        }
+    }
+
+    /// Lets the process end, which nobody speaks to any more: by itself, else told to, else by force. Its status, if it
+    /// ended by itself.
+    async fn finish(mut self, grace: Duration, transcript: &Transcript) -> Option<ExitStatus> {
+        // Its input is closed; that is how agents know.
+        (self.session, self.pipes) = (None, None);
+        let Self { mut process, mut stderr, .. } = self;
+        let by_itself = {
+            let mut listening = pin!(listen(&mut stderr, transcript).fuse());
+            let mut settling = pin!(settle(&mut process, grace));
+            loop {
+                tokio::select! {
+                    biased;
+                    by_itself = &mut settling => break by_itself,
+                    () = &mut listening, if !listening.is_terminated() => {}
+                }
+            }
+        };
+        let status = process.finish().await;
+        // Its last words may still be on their way, and a descendant that left the group may hold the stream open.
+        let _ = timeout(DRAIN, listen(&mut stderr, transcript)).await;
+        status.ok().filter(|_| by_itself)
     }
 }
 
 /// Serves a session while the process runs, and standard error with it.
-async fn attend(
+async fn attend<T>(
     process: &mut Process,
-    session: impl Future<Output = Result<Answer, Failure>>,
-    stderr: Option<tokio::process::ChildStderr>,
-    said: &mut Tail,
-) -> Result<Answer, Failure> {
-    let mut session = std::pin::pin!(session);
-    let diagnostics = read::<()>(stderr, |bytes| {
-        said.push(bytes);
-        Ok(())
-    });
-    let mut diagnostics = std::pin::pin!(diagnostics);
-    let mut told = false;
-    loop {
-        tokio::select! {
-            biased;
-            outcome = &mut session => return outcome,
-            _ = &mut diagnostics, if !told => told = true,
-            () = process.ended() => break,
+    session: impl Future<Output = Result<T, Failure>>,
+    stderr: &mut Option<ChildStderr>,
+    transcript: &Transcript,
+) -> Result<T, Failure> {
+    let mut session = pin!(session);
+    {
+        let mut listening = pin!(listen(stderr, transcript).fuse());
+        loop {
+            tokio::select! {
+                biased;
+                outcome = &mut session => return outcome,
+                () = &mut listening, if !listening.is_terminated() => {}
+                () = process.ended() => break,
+            }
         }
     }
     // What it wrote before it ended may still be on its way.
-    let rest = async {
-        let (outcome, _) = tokio::join!(session, async {
-            if !told {
-                let _ = diagnostics.await;
-            }
-        });
-        outcome
-    };
-    timeout(DRAIN, rest).await.unwrap_or_else(|_| Err(Failure::new(FailureKind::Exit, "the agent ended")))
+    timeout(DRAIN, session).await.unwrap_or_else(|_| Err(Failure::new(FailureKind::Exit, "the agent ended")))
+}
+
+/// Reads standard error to its end.
+async fn listen(stderr: &mut Option<ChildStderr>, transcript: &Transcript) {
+    let mut bytes = vec![0; 4096];
+    while let Some(stream) = stderr {
+        // A stream that breaks has nothing more to say.
+        match stream.read(&mut bytes).await {
+            Ok(count @ 1..) => transcript.stderr(&bytes[..count]),
+            _ => *stderr = None,
+        }
+    }
 }
 
 /// Lets a process end that nobody speaks to any more: by itself, else told to, and tells which. It may still run

@@ -44,6 +44,12 @@ pub(crate) fn read(answer: &str, schema: Option<&Schema>) -> Result<Answer, Unus
     })
 }
 
+/// Whether a text is an object or a list in JSON, and nothing else: a text that was cut off is none.
+pub(crate) fn is_value(text: &str) -> bool {
+    let text = text.trim();
+    text.starts_with(['{', '[']) && json::parse(text).is_ok()
+}
+
 /// Finds the value in an answer without escape codes.
 ///
 /// # Errors

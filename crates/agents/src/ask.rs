@@ -3,29 +3,30 @@
 use std::fmt;
 use std::sync::Arc;
 
-use fanfold::{AgentRequest, AgentType, Answer, ChildError, Schema, StartError};
+use fanfold::{AgentRequest, AgentType, Answer, Schema, StartError};
 use serde_json::Value;
 
 use crate::answer::{self, Unusable};
+use crate::failure::Failure;
 
 /// A text up to this size takes too little time to leave the executor's thread for.
 const QUICK_BYTES: usize = 64 * 1024;
 
 /// Whoever answers prompts.
-pub trait Answerer: Send {
-    /// Why there is no answer.
-    type Error: From<Unsatisfied> + Send;
-
+pub(crate) trait Answerer: Send {
     /// The answer to a prompt.
-    fn answer(&mut self, prompt: &str) -> impl Future<Output = Result<String, Self::Error>> + Send;
+    fn answer(&mut self, prompt: &str) -> impl Future<Output = Result<String, Failure>> + Send;
+
+    /// The last answer was no good, for these reasons, and there will be another prompt.
+    fn again(&mut self, wrong: &[String]);
 
     /// Ready once the answer is no longer wanted.
-    fn unwanted(&self) -> impl Future<Output = Self::Error> + Send;
+    fn unwanted(&mut self) -> impl Future<Output = Failure> + Send;
 }
 
 /// What is to be asked, and what for.
 #[derive(Clone, Debug)]
-pub struct Question {
+pub(crate) struct Question {
     /// The prompt, with the order to answer with a value where one is wanted.
     prompt: String,
     schema: Option<Arc<Schema>>,
@@ -38,7 +39,7 @@ impl Question {
     ///
     /// # Errors
     /// For a schema that cannot be enforced; never for a request that the engine made.
-    pub fn new(request: &AgentRequest, attempts: u32) -> Result<Self, StartError> {
+    pub(crate) fn new(request: &AgentRequest, attempts: u32) -> Result<Self, StartError> {
         let unusable = |error| StartError::new(format!("the schema cannot be used: {error}"));
         let schema = request.options.validator().map_err(unusable)?;
         let prompt = match &request.options.schema {
@@ -52,10 +53,10 @@ impl Question {
     ///
     /// # Errors
     /// The answerer's own, and what comes of [`Unsatisfied`].
-    pub async fn ask<A: Answerer>(&self, whom: &mut A) -> Result<Answer, A::Error> {
+    pub(crate) async fn ask(&self, whom: &mut impl Answerer) -> Result<Answer, Failure> {
         let mut prompt = self.prompt.clone();
         let mut last = Vec::new();
-        for _ in 0..self.attempts.max(1) {
+        for left in (0..self.attempts.max(1)).rev() {
             let answer = whom.answer(&prompt).await?;
             let read = if self.schema.is_none() && answer.len() <= QUICK_BYTES {
                 Ok(answer::read(&answer, None))
@@ -71,7 +72,10 @@ impl Question {
             match read {
                 Ok(Ok(answer)) => return Ok(answer),
                 Ok(Err(Unusable::NoValue { said, wrong })) => {
-                    prompt = again(&self.prompt, &said, &wrong);
+                    if left > 0 {
+                        whom.again(&wrong);
+                        prompt = again(&self.prompt, &said, &wrong);
+                    }
                     last = wrong;
                 }
                 Ok(Err(Unusable::ReasoningAlone(chars))) => {
@@ -82,12 +86,22 @@ impl Question {
         }
         Err(Unsatisfied::Wrong { attempts: self.attempts, wrong: last }.into())
     }
+
+    /// Whether a text is a whole answer: it holds the value that is wanted, or is one where none is. `None` if that
+    /// cannot be told.
+    pub(crate) async fn is_answered_by(&self, text: String) -> Option<bool> {
+        let schema = self.schema.clone();
+        let reading = tokio::task::spawn_blocking(move || match schema {
+            Some(schema) => Some(answer::read(&text, Some(&schema)).is_ok()),
+            None => answer::is_value(&text).then_some(true),
+        });
+        reading.await.unwrap_or_default()
+    }
 }
 
 /// Why there is no answer in what was said.
 #[derive(Debug)]
-#[non_exhaustive]
-pub enum Unsatisfied {
+pub(crate) enum Unsatisfied {
     /// No answer satisfied the schema; what was wrong with the last.
     Wrong {
         /// How often was asked.
@@ -120,17 +134,6 @@ impl fmt::Display for Unsatisfied {
                 )
             }
             Self::Unreadable(error) => write!(f, "cannot read the answer: {error}"),
-        }
-    }
-}
-
-impl From<Unsatisfied> for ChildError {
-    fn from(unsatisfied: Unsatisfied) -> Self {
-        match unsatisfied {
-            Unsatisfied::Wrong { .. } | Unsatisfied::ReasoningAlone { .. } => {
-                Self::failed(unsatisfied.to_string())
-            }
-            Unsatisfied::Unreadable(_) => Self::broken(unsatisfied.to_string()),
         }
     }
 }

@@ -13,7 +13,9 @@ use std::time::Duration;
 use fanfold::{AgentRequest, CancellationToken, Child, StartError, Subagents, Support};
 use futures::future::BoxFuture;
 
+use self::child::Program;
 use self::environment::Environment;
+use crate::policy::AgentPolicy;
 use crate::worktree::Worktrees;
 
 /// A provider that runs a program for each child: the prompt is its standard input, the answer its standard
@@ -265,8 +267,12 @@ impl Subagents for Command {
         request: AgentRequest,
         cancel: CancellationToken,
     ) -> BoxFuture<'static, Result<Child, StartError>> {
-        let config = self.config.clone();
-        Box::pin(child::start(config, request, cancel))
+        let policy = AgentPolicy::default().schema_attempts(self.config.schema_attempts);
+        let program = Program::new(self.config.clone(), request);
+        Box::pin(async move {
+            let request = program.request().clone();
+            policy.start(program, &request, cancel).await
+        })
     }
 
     fn supports(&self) -> Support {

@@ -1,25 +1,29 @@
-//! Why a child of a model API or a coding agent failed: a kind that programs can rely on, and words for people.
+//! Why an agent failed: a kind that programs can rely on, and words for people.
 
+use std::error::Error;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
-use fanfold::ChildError;
+use fanfold::{ChildError, FailureReason};
 
 use crate::ask::Unsatisfied;
+
+/// The longest message of a reason, in bytes; the ends of what the agent had said follow it.
+pub(crate) const MESSAGE_BYTES: usize = 1600;
 
 /// Declares [`FailureKind`] with its wire names, so that both cannot drift apart.
 macro_rules! failure_kinds {
     ($($(#[$doc:meta])* $name:ident = $wire:literal,)*) => {
-        /// What kind of failure ended a child, in the providers that speak to model APIs and coding agents.
+        /// What kind of failure ended an agent.
         ///
-        /// The reason of such a failure begins with its kind and a colon: `rateLimit: openai answered 429: …`. Kinds
-        /// are stable, the words after them are not.
+        /// It is the kind of a [`FailureReason`], in the events of a run and in its result. Kinds are stable, the words
+        /// of reasons are not.
         ///
         /// ```
         /// use fanfold_agents::FailureKind;
-        /// let reason = "quota: openai answered 429: You exceeded your current quota";
-        /// assert_eq!(FailureKind::of(reason), Some(FailureKind::Quota));
-        /// assert_eq!(FailureKind::of("exit status 1"), None);
+        /// assert_eq!(FailureKind::named("quota"), Some(FailureKind::Quota));
+        /// assert_eq!(FailureKind::named("lost"), None);
         /// ```
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
@@ -31,7 +35,7 @@ macro_rules! failure_kinds {
             /// Every kind.
             pub const ALL: &[FailureKind] = &[$(FailureKind::$name,)*];
 
-            /// The kind as reasons spell it.
+            /// The kind as events and results spell it.
             pub const fn as_str(self) -> &'static str {
                 match self { $(FailureKind::$name => $wire,)* }
             }
@@ -77,10 +81,9 @@ failure_kinds! {
 }
 
 impl FailureKind {
-    /// The kind that a reason begins with, if it does.
-    pub fn of(reason: &str) -> Option<Self> {
-        let (kind, _) = reason.split_once(':')?;
-        Self::ALL.iter().copied().find(|known| known.as_str() == kind)
+    /// The kind of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|kind| kind.as_str() == name)
     }
 
     /// Whether every other child would fail so too.
@@ -105,35 +108,77 @@ impl fmt::Display for FailureKind {
     }
 }
 
-/// How a try ended without an answer.
+/// How an attempt ended without an answer.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Failure {
+#[non_exhaustive]
+pub enum Failure {
     /// It was told to stop.
-    Cancelled,
+    Stopped(Unfinished),
     /// It failed.
     Failed(Reason),
     /// The provider itself broke.
     Broken(String),
 }
 
-/// Why a try failed.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Reason {
-    pub(crate) kind: FailureKind,
-    pub(crate) message: String,
+/// How far an attempt had come when it was told to stop.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unfinished {
+    /// All of the answer so far.
+    pub text: String,
+    /// What did not happen, as a clause such as `the process did not exit`; empty where that says nothing.
+    pub missing: &'static str,
+}
+
+/// Why an attempt failed.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Reason {
+    /// Its kind. It says whether it may pass.
+    pub kind: FailureKind,
+    /// What happened, for people.
+    pub message: String,
     /// How long the other side asked to wait before the next try.
-    pub(crate) wait: Option<Duration>,
+    pub wait: Option<Duration>,
+    /// The error that it comes of.
+    pub source: Option<Arc<dyn Error + Send + Sync>>,
+}
+
+impl Reason {
+    /// A reason of this kind.
+    pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), wait: None, source: None }
+    }
+
+    /// The same reason, with how long the other side asked to wait.
+    #[must_use]
+    pub fn wait(self, wait: Option<Duration>) -> Self {
+        Self { wait, ..self }
+    }
+
+    /// The same reason, with the error that it comes of.
+    #[must_use]
+    pub fn of(self, source: impl Error + Send + Sync + 'static) -> Self {
+        Self { source: Some(Arc::new(source)), ..self }
+    }
+}
+
+/// The sources are not compared.
+impl PartialEq for Reason {
+    fn eq(&self, other: &Self) -> bool {
+        (self.kind, &self.message, self.wait) == (other.kind, &other.message, other.wait)
+    }
 }
 
 impl Failure {
-    pub(crate) fn new(kind: FailureKind, message: impl Into<String>) -> Self {
-        Self::Failed(Reason { kind, message: message.into(), wait: None })
+    /// A failure of this kind.
+    pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
+        Self::Failed(Reason::new(kind, message))
     }
 
     pub(crate) fn kind(&self) -> Option<FailureKind> {
         match self {
             Self::Failed(reason) => Some(reason.kind),
-            Self::Cancelled | Self::Broken(_) => None,
+            Self::Stopped(_) | Self::Broken(_) => None,
         }
     }
 }
@@ -151,10 +196,11 @@ impl From<Unsatisfied> for Failure {
 impl From<Failure> for ChildError {
     fn from(failure: Failure) -> Self {
         match failure {
-            Failure::Cancelled => Self::Cancelled,
+            Failure::Stopped(_) => Self::Cancelled,
             Failure::Broken(reason) => Self::broken(reason),
-            Failure::Failed(Reason { kind, message, .. }) => {
-                let reason = format!("{kind}: {message}");
+            Failure::Failed(Reason { kind, message, source, .. }) => {
+                let mut reason = FailureReason::of_kind(kind.as_str(), message);
+                reason.source = source;
                 if kind.is_fatal() { Self::fatal(reason) } else { Self::failed(reason) }
             }
         }
@@ -166,10 +212,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_is_found_in_the_reasons_it_makes() {
+    fn every_kind_comes_through_to_the_engine() {
         for kind in FailureKind::ALL {
-            let reason = ChildError::from(Failure::new(*kind, "why: because")).to_string();
-            assert_eq!(FailureKind::of(&reason), Some(*kind), "{reason}");
+            let error = ChildError::from(Failure::new(*kind, "why: because"));
+            assert_eq!(error.to_string(), format!("{kind}: why: because"));
+            let (ChildError::Failed(reason) | ChildError::Fatal(reason)) = error else { panic!("{kind}") };
+            assert_eq!(FailureKind::named(&reason.kind.unwrap()), Some(*kind));
         }
     }
 

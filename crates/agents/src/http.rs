@@ -5,6 +5,7 @@ mod exchange;
 mod key;
 pub(crate) mod protocol;
 mod refusal;
+mod said;
 mod schema;
 mod sse;
 pub(crate) mod stop;
@@ -21,11 +22,12 @@ use futures::future::BoxFuture;
 use reqwest::Url;
 
 pub use self::client::HttpError;
-use self::exchange::Bounds;
 pub use self::key::{ApiKey, KeyError};
 use self::protocol::Protocol;
 pub(crate) use self::schema::closed;
-use crate::attempts::Retries;
+use self::work::Model;
+use crate::policy::AgentPolicy;
+use crate::retry::RetryPolicy;
 
 /// A provider whose children are requests to a model API: [`OpenAi`](crate::OpenAi) or
 /// [`Anthropic`](crate::Anthropic).
@@ -83,9 +85,11 @@ struct Config {
     effort: bool,
     max_tokens: Option<u32>,
     structured_output: bool,
-    bounds: Bounds,
+    answer_bytes: usize,
+    /// The longest silence.
+    stall: Duration,
     schema_attempts: u32,
-    retries: Retries,
+    retries: RetryPolicy,
 }
 
 #[expect(private_bounds, reason = "which APIs there are is this crate's to say")]
@@ -105,13 +109,10 @@ impl<P: Protocol> HttpAgents<P> {
             effort: false,
             max_tokens: None,
             structured_output: true,
-            bounds: Bounds {
-                answer_bytes: 10 * 1024 * 1024,
-                stall: Duration::from_secs(300),
-                deadline: None,
-            },
+            answer_bytes: 10 * 1024 * 1024,
+            stall: Duration::from_secs(300),
             schema_attempts: 3,
-            retries: Retries { transient: 2, longest_wait: Duration::from_secs(60) },
+            retries: RetryPolicy { transient: 2, longest_wait: Duration::from_secs(60) },
         };
         Ok(Self { config: Arc::new(config), children: Arc::default(), protocol: PhantomData })
     }
@@ -144,13 +145,13 @@ impl<P: Protocol> HttpAgents<P> {
     /// The longest silence of children that do not say `stallMs`. 5 minutes by default.
     #[must_use]
     pub fn stall(self, longest: Duration) -> Self {
-        self.with(|config| config.bounds.stall = longest)
+        self.with(|config| config.stall = longest)
     }
 
     /// The longest answer, in bytes; a child that says more has failed. 10 MiB by default.
     #[must_use]
     pub fn max_answer_bytes(self, bytes: usize) -> Self {
-        self.with(|config| config.bounds.answer_bytes = bytes)
+        self.with(|config| config.answer_bytes = bytes)
     }
 
     /// How often a child is asked, in all, for a value that satisfies its schema. 3 by default, 1 at least.
@@ -187,8 +188,17 @@ impl<P: Protocol> Subagents for HttpAgents<P> {
         let number = self.children.fetch_add(1, Ordering::Relaxed) + 1;
         let config = self.config.clone();
         Box::pin(async move {
+            let Some(model) = request.options.model.as_deref().or(config.model.as_deref()).map(Arc::from)
+            else {
+                return Err(StartError::new("no model is set; name one in the settings, or in the call"));
+            };
+            let stall = request.options.stall_ms.map_or(config.stall, Duration::from_millis);
+            let policy = AgentPolicy::default()
+                .retries(config.retries)
+                .stall(Some(stall))
+                .schema_attempts(config.schema_attempts);
             let id = format!("{}-{number}", P::NAME);
-            work::start::<P>(config, id, request, cancel)
+            policy.start(Model::<P>::new(config, id, model, request.clone()), &request, cancel).await
         })
     }
 

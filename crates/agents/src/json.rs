@@ -327,6 +327,11 @@ pub(crate) fn fault(text: &str, error: &serde_json::Error) -> String {
 
 /// Replaces the escapes of lone surrogates by that of U+FFFD.
 fn without_lone_surrogates(text: &str) -> Cow<'_, str> {
+    replace_lone_surrogates(text, |_, out| out.push_str("\\ufffd"))
+}
+
+/// Replaces the escapes of lone surrogates by what is pushed for the four digits of each.
+pub(crate) fn replace_lone_surrogates(text: &str, push: impl Fn(&str, &mut String)) -> Cow<'_, str> {
     let bytes = text.as_bytes();
     let mut out = String::new();
     let mut copied = 0;
@@ -337,7 +342,7 @@ fn without_lone_surrogates(text: &str) -> Cow<'_, str> {
             Some(Surrogate::High) if matches!(surrogate(bytes, at + 6), Some(Surrogate::Low)) => at += 12,
             Some(_) => {
                 out.push_str(&text[copied..at]);
-                out.push_str("\\ufffd");
+                push(&text[at + 2..at + 6], &mut out);
                 at += 6;
                 copied = at;
             }

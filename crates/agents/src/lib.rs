@@ -7,9 +7,10 @@
 //! - [`Command`]: runs a program per child, prompt on its standard input, answer on its standard output
 //! - [`OpenAi`], [`Anthropic`]: ask a model API over HTTP ([`HttpAgents`])
 //! - [`Acp`]: runs a coding agent per child, by the Agent Client Protocol
-//! - [`FailureKind`]: what kind of failure ended a child of the latter three
+//! - [`policy`]: what holds for all of them: deadlines, retries, silences, asking again; [`FailureKind`]: what kind of
+//!   failure ended an agent
 //! - [`reasoning`]: what a model thought, told apart from its answer
-//! - [`ask`]: asking for a value that satisfies a schema, of agents that know text alone
+//! - [`ask`]: the prompts of agents that know text alone
 //!
 //! The trait that they implement is [`fanfold::Subagents`].
 //!
@@ -27,22 +28,25 @@ mod acp;
 mod answer;
 mod anthropic;
 pub mod ask;
-mod attempts;
 mod command;
+mod deadline;
 mod dry_run;
 mod escapes;
 mod failure;
 mod fences;
+mod halves;
 mod http;
 mod json;
 mod openai;
-mod patience;
+pub mod policy;
 mod process;
 pub mod reasoning;
 mod record;
+mod retry;
 mod sample;
 mod scripted;
 mod text;
+mod transcript;
 mod worktree;
 
 pub use acp::{Acp, Permissions};

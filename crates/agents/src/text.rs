@@ -1,5 +1,7 @@
 //! Text of any length made short: what goes into an error or back to a model is bounded.
 
+use std::borrow::Cow;
+
 /// The end of what a process wrote, at most `max` bytes of it: trimmed, invalid UTF-8 replaced, after `…`
 /// where that cuts.
 pub(crate) fn tail(bytes: &[u8], max: usize) -> String {
@@ -12,6 +14,14 @@ pub(crate) fn tail(bytes: &[u8], max: usize) -> String {
         bytes = rest;
     }
     format!("…{}", String::from_utf8_lossy(bytes).trim())
+}
+
+/// The beginning of a text, at most `max` bytes of it, before `…` where that cuts.
+pub(crate) fn start(text: &str, max: usize) -> Cow<'_, str> {
+    if text.len() <= max {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(format!("{}…", &text[..text.floor_char_boundary(max)]))
 }
 
 /// The two ends of a text, about `max` bytes in whole characters, with a note of what is missing between
@@ -63,6 +73,7 @@ mod tests {
         assert_eq!(tail("🎉🎉".as_bytes(), 8), "🎉🎉");
         assert_eq!(tail(b" \x80\xff ", 4), "\u{fffd}\u{fffd}");
         assert_eq!(tail(&[0x80; 10], 4), "…");
+        assert_eq!((&*start("🎉🎉", 7), &*start("🎉🎉", 8)), ("🎉…", "🎉🎉"));
         assert_eq!(ends("🎉🎉🎉🎉", 10), "🎉\n[… 8 bytes left out …]\n🎉");
         assert_eq!(ends("🎉🎉", 8), "🎉🎉");
     }

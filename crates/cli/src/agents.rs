@@ -53,6 +53,7 @@ pub(crate) struct AcpSettings {
     /// Names of environment variables that agents get besides the usual ones.
     env: Vec<String>,
     permissions: PermissionsName,
+    stall_ms: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
@@ -117,7 +118,12 @@ pub(crate) enum AgentSettings {
     Command(CommandLine),
     OpenAi(HttpSettings),
     Anthropic(HttpSettings),
-    Acp(CommandLine, Permissions),
+    Acp {
+        command: CommandLine,
+        permissions: Permissions,
+        /// The longest silence, where one is set.
+        stall: Option<Duration>,
+    },
     /// The MCP client's own model.
     Sampling,
 }
@@ -185,7 +191,7 @@ impl AgentSettings {
                 "--agents command needs to know which: add --agent-command, for example \"claude -p\"",
             )?),
             Some(Agents::Acp) => {
-                let AcpSettings { command, env, permissions } = table.acp.unwrap_or_default();
+                let AcpSettings { command, env, permissions, stall_ms } = table.acp.unwrap_or_default();
                 let permissions = match permissions {
                     PermissionsName::Deny => Permissions::Deny,
                     PermissionsName::Read => Permissions::Read,
@@ -195,7 +201,7 @@ impl AgentSettings {
                     "--agents acp needs to know which: add --agent-command, or a command to [agents.acp] in \
                      fanfold.toml",
                 )?;
-                Self::Acp(command, permissions)
+                Self::Acp { command, permissions, stall: stall_ms.map(Duration::from_millis) }
             }
         })
     }
@@ -225,7 +231,10 @@ impl AgentSettings {
                 }
                 Box::new(command)
             }
-            Self::Acp(command, permissions) => Box::new(Acp::new(command.make()?).permissions(*permissions)),
+            Self::Acp { command, permissions, stall } => {
+                let agents = Acp::new(command.make()?).permissions(*permissions);
+                Box::new(if stall.is_some() { agents.stall(*stall) } else { agents })
+            }
             Self::OpenAi(settings) => {
                 let key = settings.key("agents.openai", "OPENAI_API_KEY")?;
                 let url = settings.base_url.as_deref().unwrap_or(OpenAi::BASE_URL);

@@ -92,7 +92,7 @@ pub(crate) struct ScriptArgs {
     pub(crate) meta: MetaArg,
 
     /// The script's `args`: JSON, or @FILE with JSON
-    #[arg(long, value_name = "JSON|@FILE", conflicts_with = "args_text")]
+    #[arg(long, value_name = "JSON|@FILE", conflicts_with = "args_text", allow_negative_numbers = true)]
     pub(crate) args: Option<String>,
 
     /// The script's `args` as one string

@@ -22,7 +22,7 @@ pub(crate) async fn check(args: &CheckArgs) -> Result<ExitCode> {
     };
     match checked {
         Ok(script) => {
-            display::script(&script);
+            display::script(&script)?;
             let warnings = script.warnings(Some(&AgentFiles::read(&here)));
             for warning in &warnings {
                 display::warning(warning, &source.path, &source.text);

@@ -16,8 +16,8 @@ pub(crate) async fn clean() -> Result<ExitCode> {
         let path = places::shown(&worktree.path, &here);
         match &worktree.outcome {
             Outcome::Removed => removed += 1,
-            Outcome::Kept(kept) => display::kept(kept, &path),
-            Outcome::InUse => display::say(&format!("in use  {path}")),
+            Outcome::Kept(kept) => display::kept(kept, &path)?,
+            Outcome::InUse => display::say(&format!("in use  {path}"))?,
             Outcome::Failed(reason) => {
                 failed = true;
                 display::error(&format!("{path}: {reason}"));
@@ -29,6 +29,6 @@ pub(crate) async fn clean() -> Result<ExitCode> {
         (_, 0) => "no worktrees of Fanfold's here".to_owned(),
         (1, _) => "1 worktree without changes removed".to_owned(),
         (removed, _) => format!("{removed} worktrees without changes removed"),
-    });
+    })?;
     Ok(if failed { ExitCode::from(status::FAILED) } else { ExitCode::SUCCESS })
 }

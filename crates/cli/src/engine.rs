@@ -33,5 +33,9 @@ pub(crate) async fn make(builder: EngineBuilder) -> Result<Engine> {
             making.await
         }
     };
-    Ok(made.map_err(|error| anyhow!("failed to make the engine: {error}"))??)
+    let engine = made.map_err(|error| anyhow!("failed to make the engine: {error}"))??;
+    if let Some(warning) = engine.cache_warning() {
+        display::notice(warning);
+    }
+    Ok(engine)
 }

@@ -66,7 +66,8 @@ pub(crate) fn text_or_file(option: &str, value: &str) -> Result<String> {
     }
 }
 
-/// The text of a file.
+/// The text of a file, without a byte order mark.
 pub(crate) fn file(path: &Path) -> Result<String> {
-    fs::read_to_string(path).with_context(|| format!("failed to read {}", path.display()))
+    let text = fs::read_to_string(path).with_context(|| format!("failed to read {}", path.display()))?;
+    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }

@@ -54,7 +54,7 @@ pub(crate) fn list(args: &ListArgs) -> Result<ExitCode> {
     let here = std::env::current_dir().context("failed to tell the current folder")?;
     let (workflows, agents) = (Workflows::read(&here), AgentFiles::read(&here));
     if !args.json {
-        display::list(&workflows, &agents, &here);
+        display::list(&workflows, &agents, &here)?;
         return Ok(ExitCode::SUCCESS);
     }
     let workflow = workflows.all().iter().map(|saved| ListedWorkflow {

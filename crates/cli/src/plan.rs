@@ -80,7 +80,7 @@ pub(crate) async fn plan(args: &PlanArgs) -> Result<ExitCode> {
     if args.json {
         lines::print(&survey)?;
     } else {
-        display::plan(&survey);
+        display::plan(&survey)?;
         if let Some(error) = &survey.error {
             display::workflow_error(error, &source.path, &source.text);
         }

@@ -1,6 +1,5 @@
 //! `fanfold run`: one script, from its text to its value.
 
-use std::io::{self, Write as _};
 use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -164,8 +163,11 @@ fn refuse(
 
 /// Says which option of the command line gave what was refused.
 pub(crate) fn option_named(mut error: WorkflowError, args: &ScriptArgs) -> WorkflowError {
-    if error.path.as_deref() == Some("args") && args.args.is_some() {
-        error.message = format!("--args: {}", error.message);
+    if let Some(given) = &args.args
+        && error.path.as_deref().is_some_and(|path| path.split(['.', '[']).next() == Some("args"))
+    {
+        let file = if given.starts_with('@') { format!(" {given}") } else { String::new() };
+        error.message = format!("--args{file}: {}", error.message);
     }
     error
 }
@@ -189,7 +191,7 @@ fn finish(
             display.finish(result);
             match &result.error {
                 Some(error) => display::workflow_error(error, &source.path, &source.text),
-                None => print(&text::pretty(result.value.get()))?,
+                None => display::say(&display::json(&text::pretty(result.value.get())))?,
             }
         }
     }
@@ -198,14 +200,4 @@ fn finish(
         StopReason::Cancelled => ExitCode::from(status::CANCELLED),
         StopReason::Error => ExitCode::from(status::FAILED),
     })
-}
-
-/// Prints the value. A reader that has gone is no error.
-fn print(value: &str) -> Result<()> {
-    match writeln!(io::stdout(), "{value}") {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(error).context("failed to print the value")
-        }
-        _ => Ok(()),
-    }
 }

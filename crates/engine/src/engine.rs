@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -19,7 +20,7 @@ use crate::pool::Pool;
 use crate::pooling::{self, SandboxPool};
 use crate::programs::Programs;
 use crate::request::StartRequest;
-use crate::run::{self, Clock, Plan, Run};
+use crate::run::{self, Plan, Run};
 use crate::sandbox::{ASYNC_STACK_BYTES, Sandboxes, WASM_STACK_BYTES};
 use crate::script::Script;
 use crate::subagents::Subagents;
@@ -39,6 +40,9 @@ pub struct Engine {
     shared: Arc<Shared>,
 }
 
+/// Tells milliseconds since 1970.
+type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
+
 struct Shared {
     sandboxes: Sandboxes,
     programs: Arc<Programs>,
@@ -49,6 +53,8 @@ struct Shared {
     clock: Clock,
     workflows: Option<Arc<dyn Workflows>>,
     default_provider: String,
+    /// Why a file of the cache directory was not used.
+    cache_warning: Option<String>,
     shutdown: DropGuard,
 }
 
@@ -61,6 +67,12 @@ impl Engine {
     /// The limits that runs have.
     pub fn limits(&self) -> &Limits {
         &self.shared.limits
+    }
+
+    /// Why the compiled sandbox in the cache directory was not used, if one was there: it is damaged, belongs to
+    /// another user, or other users can write to it. The engine has compiled the sandbox itself then.
+    pub fn cache_warning(&self) -> Option<&str> {
+        self.shared.cache_warning.as_deref()
     }
 
     /// Checks and compiles a script, and starts it.
@@ -117,6 +129,8 @@ impl Engine {
         // If both have been cancelled meanwhile, it was the caller.
         let mut cancelled_by = Vec::from_iter(request.cancel.map(|token| (token, "cancelled by the caller")));
         cancelled_by.push((shared.shutdown.token().clone(), "the engine was shut down"));
+        // The clock is the host's; without a time a run is still a run.
+        let now_ms = catch_unwind(AssertUnwindSafe(|| (shared.clock)())).unwrap_or_default();
         Ok(run::spawn(Plan {
             id: Uuid::new_v4().to_string().into(),
             parent: request.parent.map(Arc::from),
@@ -125,13 +139,13 @@ impl Engine {
             nursery: Arc::new(guests),
             args,
             seed,
-            start_time_ms: request.start_time_ms.unwrap_or_else(|| (shared.clock)()),
+            start_time_ms: request.start_time_ms.unwrap_or(now_ms),
             limits,
             provider,
             agent_types: shared.agent_types.clone(),
             observers: request.observers,
             slots: shared.slots.clone(),
-            clock: shared.clock.clone(),
+            now_ms,
             cancelled_by,
         }))
     }
@@ -234,8 +248,9 @@ impl EngineBuilder {
     }
 
     /// Where the compiled sandbox is kept between processes, which makes every start but the first one fast.
-    /// Must be writable by trusted users alone: what is in there is machine code. What cannot be written there is
-    /// compiled at every start. Files of earlier versions, 5 MiB each, stay until somebody removes them. Also for an
+    /// Must be writable by trusted users alone: what is in there is machine code. A file that is damaged, belongs to
+    /// another user, or can be written by others is made anew ([`Engine::cache_warning`]). What cannot be written there
+    /// is compiled at every start. Files of earlier versions, 5 MiB each, stay until somebody removes them. Also for an
     /// engine of the host's own ([`Self::wasmtime`]). Default: nowhere.
     pub fn cache_directory(mut self, path: impl Into<PathBuf>) -> Self {
         self.cache_directory = Some(path.into());
@@ -263,7 +278,8 @@ impl EngineBuilder {
         self
     }
 
-    /// Where event times and the scripts' `Date` come from, in milliseconds since 1970. Default: the system.
+    /// Tells when a run begins, in milliseconds since 1970: event times and the script's `Date` begin there, and go on
+    /// with time that never goes back, whatever becomes of this clock. Default: the system's.
     pub fn clock(mut self, now_ms: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
         self.clock = Some(Arc::new(now_ms));
         self
@@ -303,9 +319,9 @@ impl EngineBuilder {
         };
         let component = match &self.cache_directory {
             Some(folder) => kept::component(&engine, COMPONENT, folder),
-            None => Component::new(&engine, COMPONENT),
+            None => Component::new(&engine, COMPONENT).map(|component| (component, None)),
         };
-        let component = component.map_err(refused)?;
+        let (component, cache_warning) = component.map_err(refused)?;
         let shared = Shared {
             sandboxes: Sandboxes::new(&engine, &component, pool).map_err(refused)?,
             programs: Arc::default(),
@@ -315,6 +331,7 @@ impl EngineBuilder {
             agent_types: self.agent_types,
             workflows: self.workflows,
             clock: self.clock.unwrap_or_else(|| Arc::new(system_clock)),
+            cache_warning,
             default_provider: self.default_provider.unwrap_or_else(|| DEFAULT_PROVIDER.to_owned()),
             shutdown: CancellationToken::new().drop_guard(),
         };

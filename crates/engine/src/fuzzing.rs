@@ -12,7 +12,7 @@ use futures::{FutureExt as _, StreamExt as _};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use crate::bindings::fanfold::workflow::types::{Failure, Report, SwallowedError};
+use crate::bindings::fanfold::workflow::types::{Failure, Repair, Report, SwallowedError};
 use crate::limits::Limits;
 use crate::observe::Observer;
 use crate::pool::Pool;
@@ -55,6 +55,8 @@ pub enum Ending {
         unhandled_rejections: Vec<String>,
         swallowed: Vec<(String, String)>,
         swallowed_count: u32,
+        /// Value, path, message and stack of each.
+        repairs: Vec<(String, String, String, Option<String>)>,
     },
     /// It says that its script failed.
     Failure { code: Option<String>, message: String, stack: String, path: Option<String> },
@@ -90,7 +92,7 @@ pub fn start(
         provider: Arc::new(provider),
         agent_types: None,
         observers: vec![Box::new(observer)],
-        clock: Arc::new(|| 0),
+        now_ms: 0,
         cancelled_by: vec![(cancel.clone(), "cancelled by the caller")],
         guest: Box::new(move |_, link| guest(messages, ending, link, cancel)),
         nursery: Arc::new(Inner),
@@ -120,6 +122,7 @@ impl Nursery for Inner {
                 unhandled_rejections: Vec::new(),
                 swallowed: Vec::new(),
                 swallowed_count: 0,
+                repairs: Vec::new(),
             };
             guest(vec![ask, Message::Yield], value, link, CancellationToken::new())
         });
@@ -160,9 +163,12 @@ fn guest(messages: Vec<Message>, ending: Ending, link: Arc<Link>, cancel: Cancel
                 unhandled_rejections,
                 swallowed,
                 swallowed_count,
+                repairs,
             } => {
                 let swallowed = swallowed.into_iter().map(|(item, error)| SwallowedError { item, error });
                 let swallowed_errors = swallowed.collect();
+                let repairs = repairs.into_iter();
+                let repair = |(value, path, message, stack)| Repair { value, path, message, stack };
                 Ok(Report {
                     outcome: Ok(json),
                     never_awaited,
@@ -170,6 +176,7 @@ fn guest(messages: Vec<Message>, ending: Ending, link: Arc<Link>, cancel: Cancel
                     unhandled_rejections,
                     swallowed_errors,
                     swallowed_count,
+                    repairs: repairs.map(repair).collect(),
                 })
             }
             Ending::Failure { code, message, stack, path } => Ok(Report {
@@ -179,6 +186,7 @@ fn guest(messages: Vec<Message>, ending: Ending, link: Arc<Link>, cancel: Cancel
                 unhandled_rejections: Vec::new(),
                 swallowed_errors: Vec::new(),
                 swallowed_count: 0,
+                repairs: Vec::new(),
             }),
             Ending::Trap => Err(ErrorCode::MemoryLimit.error("a trap")),
             Ending::Never => std::future::pending().await,

@@ -36,9 +36,49 @@ pub(crate) fn read(what: &str, json: String) -> Result<Box<RawValue>, WorkflowEr
         let message = format!("{what} must not be nested deeper than {MAX_DEPTH} levels");
         return Err(ErrorCode::InvalidArgument.error(message).on(what));
     }
-    RawValue::from_string(json).map_err(|error| {
+    let value = RawValue::from_string(json).map_err(|error| {
         ErrorCode::InvalidArgument.error(format!("{what} is not valid JSON: {error}")).on(what)
-    })
+    })?;
+    if let Some(number) = too_large(value.get()) {
+        let number = number.get(..20).map_or(number.to_owned(), |start| format!("{start}…"));
+        let message = format!(
+            "{what} has the number {number}, which is too large for JavaScript (at most about 1.8e308); pass it as a string"
+        );
+        return Err(ErrorCode::InvalidArgument.error(message).on(what));
+    }
+    Ok(value)
+}
+
+/// The first number of a valid JSON text that is infinite in JavaScript.
+fn too_large(json: &str) -> Option<&str> {
+    let bytes = json.as_bytes();
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        let start = at;
+        at += 1;
+        match byte {
+            b'"' => {
+                while bytes.get(at).is_some_and(|byte| *byte != b'"') {
+                    at += if bytes[at] == b'\\' { 2 } else { 1 };
+                }
+                at += 1;
+            }
+            b'-' | b'0'..=b'9' => {
+                while bytes
+                    .get(at)
+                    .is_some_and(|byte| matches!(byte, b'+' | b'-' | b'.' | b'e' | b'E' | b'0'..=b'9'))
+                {
+                    at += 1;
+                }
+                let number = &json[start..at];
+                if number.parse().is_ok_and(f64::is_infinite) {
+                    return Some(number);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -51,6 +91,20 @@ mod tests {
             [("1", 0), ("[]", 1), (r#"{"a":[{}]}"#, 3), (r#""[[\"[[""#, 0), (r#"["\\",[]]"#, 2)]
         {
             assert_eq!(depth(json), expected, "{json}");
+        }
+    }
+
+    #[test]
+    fn numbers_that_javascript_cannot_hold_are_refused() {
+        let digits = "9".repeat(400);
+        for json in ["1e400", "-1E+400", r#"{"a": [1, "x\\", -1e999]}"#, &digits] {
+            let error = read("args", json.to_owned()).unwrap_err();
+            assert_eq!(error.path.as_deref(), Some("args"), "{json}");
+            assert!(error.message.contains("args has the number") && error.message.len() < 150, "{error}");
+        }
+        for json in ["1.7976931348623157e308", "1e-400", r#""1e400""#, r#"{"1e400": "\"1e400"}"#, "-0", "1e5"]
+        {
+            assert!(read("args", json.to_owned()).is_ok(), "{json}");
         }
     }
 

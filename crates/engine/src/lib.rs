@@ -92,7 +92,8 @@ pub use run::Run;
 pub use schema::{Ignored, Schema};
 pub use script::{Dialect, Script};
 pub use subagents::{
-    AgentOptions, AgentRequest, Answer, Child, ChildError, StartError, Subagents, Support, UsageMeter,
+    AgentOptions, AgentRequest, Answer, Child, ChildError, FailureReason, StartError, Subagents, Support,
+    UsageMeter,
 };
 pub use tokio_util::sync::CancellationToken;
 pub use workflows::{LoadError, WorkflowTarget, Workflows};

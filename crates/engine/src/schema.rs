@@ -474,8 +474,8 @@ mod tests {
     fn a_schema_of_args_is_named_as_such() {
         for (schema, path) in [
             (json!({"type": "array"}), "meta.args.type"),
-            (json!({"type": "object", "required": 1}), "meta.args"),
-            (json!({"type": "object", "$ref": "https://example.com/a.json"}), "meta.args"),
+            (json!({"type": "object", "required": 1}), "meta.args.required"),
+            (json!({"type": "object", "$ref": "https://example.com/a.json"}), "meta.args.$ref"),
         ] {
             let error = Schema::of_args(&schema).unwrap_err();
             let told = (error.code, error.path.as_deref());

@@ -1,5 +1,7 @@
 //! The host's side of `agent()`: who runs a child, and what it can promise.
 
+use std::borrow::Cow;
+use std::error::Error;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -351,13 +353,62 @@ impl StartError {
     }
 }
 
+/// Why a child failed, as its provider tells. Shown as `kind: message`, or the message alone.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct FailureReason {
+    /// What kind of failure it was, in one word that programs can rely on, such as `rateLimit`.
+    pub kind: Option<Cow<'static, str>>,
+    /// What happened, for people.
+    pub message: String,
+    /// The error that it comes of.
+    pub source: Option<Arc<dyn Error + Send + Sync>>,
+}
+
+impl FailureReason {
+    /// A reason of this kind.
+    pub fn of_kind(kind: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
+        Self { kind: Some(kind.into()), message: message.into(), source: None }
+    }
+}
+
+impl<S: Into<String>> From<S> for FailureReason {
+    fn from(message: S) -> Self {
+        Self { message: message.into(), ..Self::default() }
+    }
+}
+
+/// The sources are not compared.
+impl PartialEq for FailureReason {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.kind, &self.message) == (&other.kind, &other.message)
+    }
+}
+
+impl Eq for FailureReason {}
+
+impl fmt::Display for FailureReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(kind) = &self.kind {
+            write!(f, "{kind}: ")?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+impl Error for FailureReason {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source.as_ref().map(|source| &**source as &(dyn Error + 'static))
+    }
+}
+
 /// How a child ended without an answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChildError {
     /// It ended without success: `null` to the script.
-    #[error("{0}")]
-    Failed(String),
+    #[error(transparent)]
+    Failed(FailureReason),
     /// It was told to stop, and did.
     #[error("the child was told to stop")]
     Cancelled,
@@ -367,13 +418,13 @@ pub enum ChildError {
     /// The provider broke, and would for every other child too, since a key is refused or a quota used up: as
     /// [`Broken`](Self::Broken), and the run starts no more children. Calls that wait and calls to come get
     /// `AGENT_START` with this reason.
-    #[error("{0}")]
-    Fatal(String),
+    #[error(transparent)]
+    Fatal(FailureReason),
 }
 
 impl ChildError {
     /// A child that ended without success, and why.
-    pub fn failed(reason: impl Into<String>) -> Self {
+    pub fn failed(reason: impl Into<FailureReason>) -> Self {
         Self::Failed(reason.into())
     }
 
@@ -383,7 +434,7 @@ impl ChildError {
     }
 
     /// A provider that cannot run any more children, and why.
-    pub fn fatal(reason: impl Into<String>) -> Self {
+    pub fn fatal(reason: impl Into<FailureReason>) -> Self {
         Self::Fatal(reason.into())
     }
 }

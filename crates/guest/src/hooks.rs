@@ -1,5 +1,7 @@
 //! The native half of the globals; the half that scripts see is `guest-js/hooks.js`.
 
+use std::cell::Cell;
+
 use rquickjs::context::EvalOptions;
 use rquickjs::function::Opt;
 use rquickjs::{Coerced, Context, Ctx, Function, Object, Persistent, Result, Value, qjs};
@@ -7,12 +9,15 @@ use rquickjs::{Coerced, Context, Ctx, Function, Object, Persistent, Result, Valu
 use crate::agent::Agents;
 use crate::fanfold::workflow::types::{Dialect, Failure, Settings, SwallowedError};
 use crate::fanfold::workflow::{budget, progress, workflows};
-use crate::json::{self, RootUndefined};
-use crate::{agent, clock, task, text, timers, url};
+use crate::json::{self, Natives, NotJson, Rule};
+use crate::{agent, clock, repairs, task, text, timers, url};
 
 const SOURCE: &str = include_str!("../../../guest-js/hooks.js");
 const HEADER_SOURCE: &str = include_str!("../../../guest-js/header.js");
 const URL_SOURCE: &str = include_str!("../../../guest-js/url.js");
+
+/// What a repair of it calls the value of a script.
+const RETURNED: &str = "the value returned";
 
 /// What the JavaScript half gave back when it was evaluated.
 pub(crate) struct Hooks {
@@ -22,6 +27,11 @@ pub(crate) struct Hooks {
     fire: Persistent<Function<'static>>,
     loose_ends: Persistent<Function<'static>>,
     object_prototype: Persistent<Object<'static>>,
+    unbox: Persistent<Function<'static>>,
+    /// Gives the stack of its caller.
+    place: Persistent<Function<'static>>,
+    /// Whether values are taken as `JSON.stringify` takes them: in the header dialect.
+    stringifies: Cell<bool>,
 }
 
 /// Errors that nobody saw, for the report.
@@ -53,6 +63,7 @@ impl Hooks {
         host.set("phase", Function::new(ctx.clone(), tell_phase)?)?;
         host.set("log", Function::new(ctx.clone(), tell_log)?)?;
         host.set("isError", Function::new(ctx.clone(), |value: Value<'_>| value.is_error())?)?;
+        host.set("isProxy", Function::new(ctx.clone(), |value: Value<'_>| value.is_proxy())?)?;
         host.set("isPromise", Function::new(ctx.clone(), |value: Value<'_>| value.is_promise())?)?;
         host.set("json", Function::new(ctx.clone(), plain_json)?)?;
         host.set("nulls", Function::new(ctx.clone(), nulls)?)?;
@@ -84,6 +95,9 @@ impl Hooks {
             fire: save(ctx, &header, "fire")?,
             loose_ends: save(ctx, &hooks, "looseEnds")?,
             object_prototype: Persistent::save(ctx, hooks.get::<_, Object>("objectPrototype")?),
+            unbox: save(ctx, &hooks, "unbox")?,
+            place: save(ctx, &hooks, "place")?,
+            stringifies: Cell::new(false),
         };
         Ok((this, Agents::new(ctx, &hooks)?, save(ctx, &hooks, "rejected")?))
     }
@@ -94,6 +108,7 @@ impl Hooks {
             Some(total) => Value::new_number(ctx.clone(), total as f64),
             None => Value::new_null(ctx.clone()),
         };
+        self.stringifies.set(settings.dialect == Dialect::Header);
         let dialect = match settings.dialect {
             Dialect::Header => Some(self.install_header.clone().restore(ctx)?),
             Dialect::Body => None,
@@ -124,8 +139,34 @@ impl Hooks {
         })
     }
 
-    fn object_prototype<'js>(&self, ctx: &Ctx<'js>) -> Result<Object<'js>> {
-        self.object_prototype.clone().restore(ctx)
+    /// Writes a value as JSON. What was made of what is not plain data comes into the report, with `name` for the
+    /// value; `place` is as in [`repairs::keep`].
+    fn write<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        name: &str,
+        value: &Value<'js>,
+        rule: Rule,
+        place: impl FnOnce(&Self) -> Option<String>,
+    ) -> Result<core::result::Result<String, NotJson>> {
+        let natives = Natives {
+            object_prototype: self.object_prototype.clone().restore(ctx)?,
+            unbox: self.unbox.clone().restore(ctx)?,
+        };
+        let stringify_from = if self.stringifies.get() { rule.stringify_from } else { Rule::NEVER };
+        let written = json::write(ctx, &natives, value, Rule { stringify_from, ..rule });
+        Ok(written.map(|(json, repairs)| {
+            if !repairs.is_empty() {
+                repairs::keep(name, repairs, || place(self));
+            }
+            json
+        }))
+    }
+
+    /// Where the script is just now, as lines of a stack.
+    fn place(&self, ctx: &Ctx<'_>) -> Result<String> {
+        let place: Value = self.place.clone().restore(ctx)?.call(())?;
+        text::from_js(ctx, &place)
     }
 }
 
@@ -199,11 +240,14 @@ fn nulls<'js>(ctx: Ctx<'js>, length: f64) -> Result<Value<'js>> {
     }
 }
 
-/// `host.json(value)`: JSON text, or `{message, path}` when the value is not plain data. Properties of it that are
-/// `undefined` count as absent.
-fn plain_json<'js>(ctx: Ctx<'js>, value: Value<'js>) -> Result<Value<'js>> {
-    let prototype = crate::with_sandbox(|sandbox| sandbox.hooks.object_prototype(&ctx))?;
-    match json::write(&ctx, &prototype, &value, RootUndefined::Skip) {
+/// `host.json(value, name, level)`: JSON text, or `{message, path}` when the value is not plain data. Properties of it
+/// that are `undefined` count as absent. From the level on, values of the header dialect are taken as `JSON.stringify`
+/// takes them.
+fn plain_json<'js>(ctx: Ctx<'js>, value: Value<'js>, name: Value<'js>, level: usize) -> Result<Value<'js>> {
+    let name = text::from_js(&ctx, &name)?;
+    let rule = Rule { skip_undefined: true, stringify_from: level };
+    let place = |hooks: &Hooks| Some(hooks.place(&ctx).unwrap_or_default());
+    match crate::with_sandbox(|sandbox| sandbox.hooks.write(&ctx, &name, &value, rule, place))? {
         Ok(json) => Ok(rquickjs::String::from_str(ctx, &json)?.into_value()),
         Err(fault) => {
             let object = Object::new(ctx)?;
@@ -221,8 +265,9 @@ fn returned<'js>(ctx: Ctx<'js>, value: Value<'js>) -> Result<()> {
         task::settle(Ok("null".into()));
         return Ok(());
     }
-    let prototype = crate::with_sandbox(|sandbox| sandbox.hooks.object_prototype(&ctx))?;
-    task::settle(json::write(&ctx, &prototype, &value, RootUndefined::Refuse).map_err(|fault| {
+    let rule = Rule { skip_undefined: false, stringify_from: 0 };
+    let written = crate::with_sandbox(|sandbox| sandbox.hooks.write(&ctx, RETURNED, &value, rule, |_| None))?;
+    task::settle(written.map_err(|fault| {
         let subject = if fault.path.is_empty() { "it" } else { &fault.path };
         Failure {
             code: Some("RESULT_UNSERIALIZABLE".into()),

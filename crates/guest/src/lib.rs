@@ -11,7 +11,7 @@
 //! - `agent`: the native half of `agent()`
 //! - `timers`, `url`: the same for what the header dialect has besides, with `guest-js/header.js` and `url.js`
 //! - `task`: one run from its start to its report
-//! - `json`: JavaScript values as strict JSON
+//! - `json`: JavaScript values as JSON; `repairs`: what was made of those that are not plain data
 //! - `text`: JavaScript strings as well-formed UTF-8
 //! - `memory`: an allocator for small pieces that live for one run
 //! - `clock`: the time that moves with the timers alone, and seeded randomness
@@ -21,6 +21,7 @@ mod clock;
 mod hooks;
 mod json;
 mod memory;
+mod repairs;
 mod script;
 mod task;
 mod text;

@@ -7,7 +7,7 @@ use rquickjs::{Ctx, Result};
 
 use crate::fanfold::workflow::types::{Failure, Report, Settings};
 use crate::hooks::LooseEnds;
-use crate::{clock, script, timers, with_sandbox};
+use crate::{clock, repairs, script, timers, with_sandbox};
 
 type Outcome = core::result::Result<String, Failure>;
 
@@ -119,6 +119,7 @@ fn turn(ctx: &Ctx<'_>, sandbox: &crate::Sandbox) {
         unhandled_rejections,
         swallowed_errors,
         swallowed_count,
+        repairs: repairs::take(),
     };
     let _ = sender.send(report);
 }

@@ -55,6 +55,11 @@ pub(crate) fn error(error: &ToolError) -> CallToolResult {
     result
 }
 
+/// The failure of a run that a call waited for.
+pub(crate) fn failed(failure: &ToolError, line: &Line, joined: bool) -> CallToolResult {
+    Notices::of(line, false, joined).added_to(error(failure))
+}
+
 /// A run that has started in the background. `reader` is the tool that waits for it.
 pub(crate) fn started(line: &Line, reader: &str, joined: bool) -> CallToolResult {
     let Answer { value, text, .. } = line.started.clone();

@@ -8,26 +8,23 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use fanfold::{AgentRequest, Answer, CancellationToken, Child, ChildError, StartError, Subagents, Support};
-use fanfold_agents::ask::{self, Answerer, Question};
+use fanfold::{AgentRequest, CancellationToken, Child, StartError, Subagents, Support};
+use fanfold_agents::policy::{AgentPolicy, Attempt, Failure, PlainProvider};
+use fanfold_agents::{FailureKind, ask};
 use futures::future::BoxFuture;
 use rmcp::model::{
     CreateMessageRequestParams, CreateMessageResult, SamplingMessage, SamplingMessageContentBlock,
 };
 use serde_json::json;
-use tokio::time::{Instant, sleep_until};
 
 use crate::outbox::Outbox;
 
 /// The longest answer that is asked for, in tokens. The protocol wants a number; a client may give less.
 const MAX_TOKENS: u32 = 32_000;
 
-/// How often a child is asked, in all, for a value that satisfies its schema.
-const SCHEMA_ATTEMPTS: u32 = 3;
-
 /// How long a client may take for an answer. People who approve each request need their time; but a client that went
 /// away must not hold a run for ever.
-const PATIENCE: Duration = Duration::from_secs(15 * 60);
+const STALL: Duration = Duration::from_secs(15 * 60);
 
 /// Puts the prompts of `agent()` to the model of the MCP client that started the run (`sampling/createMessage`).
 ///
@@ -87,21 +84,8 @@ impl Subagents for Sampling {
             })?;
             // Not as the system prompt: clients may leave that out.
             request.prompt = ask::with_instructions(&request);
-            let question = Question::new(&request, SCHEMA_ATTEMPTS)?;
-            let id = format!("sampling-{}", request.seq);
-            let timeout_ms = request.options.timeout_ms;
-            let deadline = request.options.timeout().and_then(|timeout| Instant::now().checked_add(timeout));
-            let mut asking = Asking { outbox, request };
-            Ok(Child::new(id, async move {
-                tokio::select! {
-                    biased;
-                    () = cancel.cancelled() => Err(ChildError::Cancelled),
-                    ms = expired(deadline, timeout_ms) => {
-                        Err(ChildError::failed(format!("timed out after {ms} ms")))
-                    }
-                    answer = asking.answered(&question) => answer,
-                }
-            }))
+            let policy = AgentPolicy::default().stall(Some(STALL));
+            policy.start(Asking { outbox, request: request.clone() }, &request, cancel).await
         })
     }
 
@@ -112,56 +96,28 @@ impl Subagents for Sampling {
     }
 }
 
-/// Returns at the deadline, if there is one.
-async fn expired(deadline: Option<Instant>, ms: Option<u64>) -> u64 {
-    match deadline {
-        Some(deadline) => sleep_until(deadline).await,
-        None => std::future::pending().await,
-    }
-    ms.unwrap_or_default()
-}
-
-/// One child that asks.
+/// Asks for one agent.
 struct Asking {
     outbox: Arc<Outbox>,
     request: AgentRequest,
 }
 
-impl Asking {
-    /// Asks until there is an answer or there are no retries left.
-    async fn answered(&mut self, question: &Question) -> Result<Answer, ChildError> {
-        let mut retries = self.request.options.retries.unwrap_or_default();
-        loop {
-            match question.ask(self).await {
-                Err(ChildError::Failed(_)) if retries > 0 => retries -= 1,
-                ended => return ended,
-            }
-        }
+impl PlainProvider for Asking {
+    fn id(&self) -> String {
+        format!("sampling-{}", self.request.seq)
     }
-}
 
-impl Answerer for Asking {
-    type Error = ChildError;
-
-    async fn answer(&mut self, prompt: &str) -> Result<String, ChildError> {
+    async fn answer(&mut self, prompt: &str, attempt: &Attempt) -> Result<String, Failure> {
         let label = &*self.request.label;
         let params = CreateMessageRequestParams::new(vec![SamplingMessage::user_text(prompt)], MAX_TOKENS)
             .with_metadata(json!({"runId": &*self.request.run_id, "seq": self.request.seq, "label": label}));
-        let reply = self.outbox.ask(params);
-        match tokio::time::timeout(PATIENCE, reply).await {
-            Ok(Ok(Ok(result))) => Ok(text(result)),
-            Ok(Ok(Err(reason))) => Err(ChildError::failed(reason)),
-            Ok(Err(_)) => Err(ChildError::failed("the MCP client has gone")),
-            Err(_) => {
-                let minutes = PATIENCE.as_secs() / 60;
-                Err(ChildError::failed(format!("the MCP client did not answer within {minutes} minutes")))
-            }
-        }
-    }
-
-    /// Never: whoever no longer wants the answer drops the whole child.
-    async fn unwanted(&self) -> ChildError {
-        std::future::pending().await
+        let answer = match attempt.unless_stopped(self.outbox.ask(params)).await? {
+            Ok(Ok(result)) => text(result),
+            Ok(Err(reason)) => return Err(Failure::new(FailureKind::Refusal, reason)),
+            Err(_) => return Err(Failure::new(FailureKind::Connection, "the MCP client has gone")),
+        };
+        attempt.transcript.text(&answer);
+        Ok(answer)
     }
 }
 

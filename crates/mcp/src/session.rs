@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use fanfold::CancellationToken;
-use fanfold_tool::{Call, ResultPage, Stopped, ToolError, ToolKind};
+use fanfold_tool::{Call, ResultPage, RunState, Stopped, ToolError, ToolKind};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CancelTaskParams, CustomRequest, CustomResult, ErrorCode,
     GetTaskParams, GetTaskResult, Implementation, InitializeRequestParams, InitializeResult, InputRequest,
@@ -228,8 +228,11 @@ impl Session {
             Left::Ended => {
                 line.leave();
                 let first = json!({"runId": line.run_id, "waitMs": UNTIL_IT_ENDS_MS});
-                let page = self.read(&line, &first, context).await?;
-                Ok(answer::completed(page, &line, reader, joined).into())
+                Ok(match self.read(&line, &first, context).await {
+                    Ok(page) => answer::completed(page, &line, reader, joined),
+                    Err(error) => answer::failed(&error, &line, joined),
+                }
+                .into())
             }
             Left::Cancelled => {
                 if !line.leave_cancelled() {
@@ -264,6 +267,26 @@ impl Session {
         let Begun { line, joined } = self.begin(tool, arguments, context).await?;
         line.leave_knowing();
         Ok(answer::started(&line, self.shared.tools.name(ToolKind::Result), joined).into())
+    }
+
+    /// The tool that tells how a run is doing, or which there are.
+    async fn status(
+        &self,
+        tool: &str,
+        arguments: &Value,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ToolError> {
+        let call = Call::by(Arc::new(self.client(context))).cancel_with(context.ct.clone());
+        let line = arguments["runId"].as_str().and_then(|run_id| self.shared.lines.get(run_id));
+        let Some(line) = line else {
+            return Ok(answer::plain(self.shared.tool.call(tool, arguments, call).await?).into());
+        };
+        let status = self.shared.tool.status(arguments, call).await?;
+        if matches!(status.value.state, RunState::Error | RunState::Cancelled) {
+            // That is its result: whoever calls again wants another run.
+            Delivery::of(&context.extensions).then(move || line.read());
+        }
+        Ok(answer::plain(status.into_json()).into())
     }
 
     /// The tool that reads a result: waits for the run, if it is asked to.
@@ -507,6 +530,7 @@ impl ServerHandler for Session {
             Called::Saved(saved) => self.workflow(&name, round, &saved.arguments(arguments), &context).await,
             Called::Tool(ToolKind::Workflow) => self.workflow(&name, round, &arguments, &context).await,
             Called::Tool(ToolKind::Start) => self.background(&name, &arguments, &context).await,
+            Called::Tool(ToolKind::Status) => self.status(&name, &arguments, &context).await,
             Called::Tool(ToolKind::Result) => self.result(round, &arguments, &context).await,
             Called::Tool(kind) => {
                 let stopped =

@@ -360,6 +360,7 @@ impl FailedAgents {
         let brief = |failure: &AgentFailure| AgentFailure {
             seq: failure.seq,
             label: short(&failure.label, LABEL_CHARS),
+            kind: failure.kind.clone(),
             reason: short(&failure.reason, REASON_CHARS),
         };
         let more = result.failures.len().saturating_sub(MAX_FAILURES);

@@ -181,7 +181,7 @@ mod tests {
         assert_eq!(failures_text(&failed(Vec::new())), "");
         let failure = |seq| {
             let reason = format!("reason {seq}\n{}", "more".repeat(1000));
-            AgentFailure { seq, label: "a\nb".into(), reason }
+            AgentFailure::new(seq, "a\nb", reason)
         };
         for (count, last) in [
             (20, "\n- #20 a failed: reason 20"),
@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn agents_that_failed_alike_are_listed_once() {
         for count in [12, 1200] {
-            let failure = |seq| AgentFailure { seq, label: "check".into(), reason: "é".repeat(400) };
+            let failure = |seq| AgentFailure::new(seq, "check", "é".repeat(400));
             let text = failures_text(&failed((3..3 + count).map(failure).collect()));
             let reason = "é".repeat(200);
             let expected =

@@ -201,7 +201,10 @@ pub struct EndedAgent {
     /// What it cost, where its provider said so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// Why it has no answer, where it has none.
+    /// What kind of failure it was, in one word of the provider's such as `rateLimit`, where it told any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// Why it has no answer, where it has none, after the kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -209,7 +212,7 @@ pub struct EndedAgent {
 impl EndedAgent {
     /// A child that ended this way, without cost and reason; the fields are public.
     pub fn new(agent: Arc<Agent>, outcome: AgentOutcome) -> Self {
-        Self { agent, outcome, usage: None, reason: None }
+        Self { agent, outcome, usage: None, kind: None, reason: None }
     }
 }
 
@@ -316,13 +319,14 @@ mod tests {
             (
                 EventKind::AgentEnd {
                     agent: EndedAgent {
-                        reason: Some("why".into()),
+                        kind: Some("stall".into()),
+                        reason: Some("stall: why".into()),
                         ..EndedAgent::new(phased.clone(), AgentOutcome::Failed)
                     },
                 },
                 json!({"type": "workflow/agent-end", "id": "r1", "n": 3, "at": 1000,
                        "agent": {"seq": 1, "label": "l", "phase": "p", "childId": "c", "outcome": "failed",
-                                 "reason": "why"}}),
+                                 "kind": "stall", "reason": "stall: why"}}),
             ),
             (
                 EventKind::AgentEnd {

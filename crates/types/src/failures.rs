@@ -28,7 +28,7 @@ impl FailureGroup {
     ///
     /// ```
     /// use fanfold_types::{AgentFailure, group_failures};
-    /// let failure = |seq| AgentFailure { seq, label: "check".into(), reason: "exit status 1: not signed in".into() };
+    /// let failure = |seq| AgentFailure::new(seq, "check", "exit status 1: not signed in");
     /// let groups = group_failures(&[failure(3), failure(5)]);
     /// let sentence = groups[0].sentence(|text| text.to_uppercase());
     /// assert_eq!(sentence, "2 agents failed: EXIT STATUS 1: NOT SIGNED IN (first: #3 CHECK)");
@@ -58,7 +58,7 @@ impl FailureGroup {
 pub fn group_failures(failures: &[AgentFailure]) -> Vec<FailureGroup> {
     let mut groups: Vec<FailureGroup> = Vec::new();
     let mut by_reason = BTreeMap::<Cow<'_, str>, usize>::new();
-    for AgentFailure { seq, label, reason } in failures {
+    for AgentFailure { seq, label, reason, .. } in failures {
         let index = *by_reason.entry(without_agents(reason.trim())).or_insert(groups.len());
         match groups.get_mut(index) {
             Some(group) => group.seqs.push(*seq),
@@ -97,7 +97,7 @@ mod tests {
     fn grouped(reasons: &[&str]) -> Vec<Vec<u32>> {
         let failures: Vec<_> = (1..)
             .zip(reasons)
-            .map(|(seq, reason)| AgentFailure { seq, label: format!("l{seq}"), reason: (*reason).into() })
+            .map(|(seq, reason)| AgentFailure::new(seq, format!("l{seq}"), *reason))
             .collect();
         group_failures(&failures).into_iter().map(|group| group.seqs).collect()
     }

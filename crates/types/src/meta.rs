@@ -81,10 +81,41 @@ impl Meta {
     /// assert!(error.message.contains("meta.description") && error.message.contains("meta.extra"));
     /// ```
     pub fn from_value(value: &Value) -> Result<Self, WorkflowError> {
+        let (meta, mut faults) = Self::read(value);
+        faults.found.append(&mut faults.unknown);
+        meta.filter(|_| faults.found.is_empty()).ok_or_else(|| faults.into_error())
+    }
+
+    /// Reads metadata from the header of a script: fields that are not known are ignored. Gives a warning for each of
+    /// them, with its path.
+    ///
+    /// # Errors
+    /// As [`Meta::from_value`], if there is any other violation.
+    ///
+    /// ```
+    /// use fanfold_types::Meta;
+    /// let value = serde_json::json!({"name": "n", "description": "d", "version": "1.2"});
+    /// let (meta, ignored) = Meta::from_header(&value).unwrap();
+    /// assert_eq!((meta, ignored[0].path.as_deref()), (Meta::new("n", "d"), Some("meta.version")));
+    /// ```
+    pub fn from_header(value: &Value) -> Result<(Self, Vec<WorkflowError>), WorkflowError> {
+        let (meta, mut faults) = Self::read(value);
+        let Some(meta) = meta.filter(|_| faults.found.is_empty()) else {
+            // An unknown field may be the misspelled one that is missing.
+            faults.found.append(&mut faults.unknown);
+            return Err(faults.into_error());
+        };
+        let warning =
+            |(path, fault)| WorkflowError::thrown(format!("{path} {fault}, and is ignored")).on(path);
+        Ok((meta, faults.unknown.into_iter().map(warning).collect()))
+    }
+
+    /// What can be read of metadata, and what is wrong with it.
+    fn read(value: &Value) -> (Option<Self>, Faults) {
         let mut faults = Faults::default();
         let Some(fields) = value.as_object() else {
             faults.add("meta", format!("must be an object, got {}", kind(value)));
-            return Err(faults.into_error());
+            return (None, faults);
         };
         let name = faults.required(fields, "meta", "name");
         let description = faults.required(fields, "meta", "description");
@@ -105,12 +136,8 @@ impl Meta {
             args.as_object().cloned()
         });
         faults.unknown(fields, "meta", &["name", "description", "whenToUse", "phases", "args"]);
-        match (name, description) {
-            (Some(name), Some(description)) if faults.0.is_empty() => {
-                Ok(Self { name, description, when_to_use, phases, args })
-            }
-            _ => Err(faults.into_error()),
-        }
+        let meta = name.zip(description);
+        (meta.map(|(name, description)| Self { name, description, when_to_use, phases, args }), faults)
     }
 
     /// Checks metadata that was built in Rust.
@@ -128,17 +155,21 @@ impl Meta {
                 faults.add(&path, "must not be empty");
             }
         }
-        if faults.0.is_empty() { Ok(()) } else { Err(faults.into_error()) }
+        if faults.found.is_empty() { Ok(()) } else { Err(faults.into_error()) }
     }
 }
 
 /// The violations found so far, as (path, what is wrong).
 #[derive(Default)]
-struct Faults(Vec<(String, String)>);
+struct Faults {
+    found: Vec<(String, String)>,
+    /// Fields that are not known.
+    unknown: Vec<(String, String)>,
+}
 
 impl Faults {
     fn add(&mut self, path: &str, fault: impl Into<String>) {
-        self.0.push((path.to_string(), fault.into()));
+        self.found.push((path.to_string(), fault.into()));
     }
 
     fn required(&mut self, fields: &Map<String, Value>, at: &str, name: &str) -> Option<String> {
@@ -164,7 +195,8 @@ impl Faults {
 
     fn unknown(&mut self, fields: &Map<String, Value>, at: &str, known: &[&str]) {
         for name in fields.keys().filter(|name| !known.contains(&name.as_str())) {
-            self.add(&format!("{at}.{name}"), format!("is not a known field (known: {})", known.join(", ")));
+            let fault = format!("is not a known field (known: {})", known.join(", "));
+            self.unknown.push((format!("{at}.{name}"), fault));
         }
     }
 
@@ -183,8 +215,8 @@ impl Faults {
     }
 
     fn into_error(self) -> WorkflowError {
-        let first = self.0.first().map(|(path, _)| path.clone()).unwrap_or_default();
-        let all: Vec<String> = self.0.iter().map(|(path, fault)| format!("{path} {fault}")).collect();
+        let first = self.found.first().map(|(path, _)| path.clone()).unwrap_or_default();
+        let all: Vec<String> = self.found.iter().map(|(path, fault)| format!("{path} {fault}")).collect();
         ErrorCode::MetaInvalid.error(all.join("; ")).on(first)
     }
 }
@@ -245,6 +277,29 @@ mod tests {
                 "meta.whenToUse must be a string, got an array",
             ]
         );
+    }
+
+    #[test]
+    fn a_header_may_have_fields_that_are_not_known() {
+        let value = json!({
+            "name": "n", "description": "d", "version": 1, "phases": [{"title": "A", "colour": "red"}, {"title": "B"}],
+        });
+        let (meta, ignored) = Meta::from_header(&value).unwrap();
+        assert_eq!(meta.phases.map(|phases| phases.len()), Some(2));
+        let mut paths: Vec<_> = ignored.iter().filter_map(|warning| warning.path.as_deref()).collect();
+        paths.sort_unstable();
+        assert_eq!(paths, ["meta.phases[0].colour", "meta.version"]);
+        assert!(ignored.iter().all(|warning| warning.code.is_none() && warning.message.contains("ignored")));
+
+        // What is missing may be there under another name.
+        let error = Meta::from_header(&json!({"name": "n", "desciption": "d"})).unwrap_err();
+        assert_eq!(error.path.as_deref(), Some("meta.description"));
+        assert!(error.message.contains("meta.desciption is not a known field"), "{}", error.message);
+        for wrong in
+            [json!({"name": 1, "description": "d"}), json!({"name": "n", "description": "d", "phases": 1})]
+        {
+            assert!(Meta::from_header(&wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

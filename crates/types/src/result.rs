@@ -95,8 +95,18 @@ pub struct AgentFailure {
     pub seq: u32,
     /// Its label.
     pub label: String,
-    /// Why, as the provider says it.
+    /// What kind of failure it was, in one word of the provider's such as `rateLimit`, if it told any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// Why, as the provider says it, after the kind.
     pub reason: String,
+}
+
+impl AgentFailure {
+    /// A failure of no kind in particular; the fields are public.
+    pub fn new(seq: u32, label: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self { seq, label: label.into(), kind: None, reason: reason.into() }
+    }
 }
 
 /// A git worktree in which a child worked alone (`isolation: "worktree"`), with what it changed.

@@ -361,7 +361,7 @@ fn a_phase_is_not_over_while_calls_of_it_wait() {
     assert_eq!((view.phases()[0].active, view.phases()[0].ended), (false, Some(3_000)));
     assert_eq!(view.agents()[1].state, AgentState::Refused);
     assert_eq!(view.agents()[1].reason.as_deref(), Some("no such program"));
-    let failure = AgentFailure { seq: 2, label: "agent 2".into(), reason: "no such program".into() };
+    let failure = AgentFailure::new(2, "agent 2", "no such program");
     assert_eq!(view.failures(), [failure]);
 }
 
@@ -470,7 +470,7 @@ fn a_view_is_of_one_run() {
 fn the_result_says_why_agents_failed_whenever_it_comes() {
     let mut script = Script::new();
     script.starts(None).ends(0, AgentOutcome::Failed).end(StopReason::Completed);
-    let failures = vec![AgentFailure { seq: 1, label: "agent 1".into(), reason: "no answer".into() }];
+    let failures = vec![AgentFailure::new(1, "agent 1", "no answer")];
     let mut late = script.view();
     assert!(late.result(&result(failures.clone())));
     let mut early = RunView::default();

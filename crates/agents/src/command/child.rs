@@ -1,143 +1,128 @@
-//! A child from start to answer: one process or, for retries and schemas, several in turn.
+//! An agent that is a program: a process for each prompt, in turn.
 
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use fanfold::{AgentRequest, Answer, CancellationToken, Child, ChildError, StartError, Worktree};
+use fanfold::{AgentRequest, Worktree};
+use tokio::sync::oneshot;
 
 use super::exchange::{Break, exchange};
 use super::{Config, environment};
-use crate::ask::{self, Answerer, Question};
-use crate::patience::{Patience, Stop};
-use crate::process::{Pipes, Process};
+use crate::ask;
+use crate::failure::{Failure, FailureKind, Unfinished};
+use crate::policy::{Attempt, PlainProvider};
+use crate::process::{Pipes, Process, describe};
 use crate::worktree::Place;
 
-/// Starts a child's first process, in a worktree of its own if it asks for one.
-pub(super) async fn start(
-    config: Arc<Config>,
-    mut request: AgentRequest,
-    cancel: CancellationToken,
-) -> Result<Child, StartError> {
-    if environment::instructs_by_prompt(&config.words, config.support, &request) {
-        request.prompt = ask::with_instructions(&request);
-    }
-    let question = Question::new(&request, config.schema_attempts)?;
-    let patience = Patience::new(&request, cancel);
-    let mut work =
-        Work { config, request, patience, place: None, left: Arc::default(), attempt: 0, first: None };
-    if work.request.options.isolation.is_some() {
-        work.place = Some(work.make_place().await?);
-    }
-    let first = match work.spawn().await {
-        Ok(first) => first,
-        Err(error) => {
-            work.leave().await;
-            return Err(StartError::new(error));
-        }
-    };
-    let id = work.config.id_of(&first.0);
-    work.first = Some(first);
-    let left = work.left.clone();
-    let mut child = Child::new(id, work.run(question));
-    child.left = left;
-    Ok(child)
-}
-
-/// What one child has to do.
-struct Work {
+/// Runs a program for one agent.
+pub(super) struct Program {
     config: Arc<Config>,
     request: AgentRequest,
-    patience: Patience,
-    /// Its worktree.
+    /// The agent's worktree, if it asked for one.
     place: Option<Place>,
-    /// What becomes of that.
-    left: Arc<OnceLock<Worktree>>,
     /// How many processes were started.
     attempt: u32,
-    /// The first process, until it is asked.
-    first: Option<(Process, Pipes)>,
+    /// The first process of all.
+    first: Option<u32>,
+    /// The process of an attempt, until it is asked.
+    ready: Option<(Process, Pipes)>,
 }
 
-impl Work {
-    /// Tries until the child succeeds or there are no retries left.
-    async fn run(mut self, question: Question) -> Result<Answer, ChildError> {
-        let mut retries = self.request.options.retries.unwrap_or_default();
-        let mut outcome = question.ask(&mut self).await;
-        while matches!(outcome, Err(ChildError::Failed(_)))
-            && retries > 0
-            && self.patience.is_over().is_none()
-        {
-            retries -= 1;
-            outcome = question.ask(&mut self).await;
+impl Program {
+    pub(super) fn new(config: Arc<Config>, mut request: AgentRequest) -> Self {
+        if environment::instructs_by_prompt(&config.words, config.support, &request) {
+            request.prompt = ask::with_instructions(&request);
         }
-        self.leave().await;
-        outcome
+        Self { config, request, place: None, attempt: 0, first: None, ready: None }
     }
 
-    async fn make_place(&self) -> Result<Place, StartError> {
-        let refused = |why: String| StartError::new(format!("cannot give it a worktree of its own: {why}"));
-        let worktrees = self.config.worktrees.as_ref();
-        let worktrees = worktrees.ok_or_else(|| refused("there is no repository".into()))?;
-        let place = worktrees.make(&self.request).await.map_err(|error| refused(error.to_string()))?;
-        if self.patience.is_over().is_some() {
-            place.leave().await;
-            return Err(StartError::new("it was stopped before it started"));
-        }
-        Ok(place)
+    /// The request, as the program gets it.
+    pub(super) fn request(&self) -> &AgentRequest {
+        &self.request
     }
 
-    /// Removes the worktree, or tells of what is in it.
-    async fn leave(&mut self) {
-        if let Some(place) = self.place.take()
-            && let Some(worktree) = place.leave().await
-        {
-            let _ = self.left.set(worktree);
+    /// Makes a worktree. It is not given up half-way: one that is no longer wanted is made and left again.
+    async fn make_place(&self, attempt: &Attempt) -> Result<Place, Failure> {
+        let refused = |why: String| Failure::Broken(format!("cannot give it a worktree of its own: {why}"));
+        let Some(worktrees) = self.config.worktrees.clone() else {
+            return Err(refused("there is no repository".into()));
+        };
+        let (sender, made) = oneshot::channel();
+        let request = self.request.clone();
+        tokio::spawn(async move {
+            if let Err(Ok(place)) = sender.send(worktrees.make(&request).await) {
+                place.leave().await;
+            }
+        });
+        match attempt.unless_stopped(made).await? {
+            Ok(Ok(place)) => Ok(place),
+            Ok(Err(error)) => Err(refused(error.to_string())),
+            Err(_) => Err(refused("making it broke".into())),
         }
-    }
-
-    /// The first process, or a new one.
-    async fn process(&mut self) -> Result<(Process, Pipes), ChildError> {
-        if let Some(first) = self.first.take() {
-            return Ok(first);
-        }
-        if let Some(stop) = self.patience.is_over() {
-            return Err(error(stop));
-        }
-        self.spawn().await.map_err(ChildError::broken)
     }
 
     /// Starts the next process.
-    async fn spawn(&mut self) -> Result<(Process, Pipes), String> {
+    async fn spawn(&mut self) -> Result<(Process, Pipes), Failure> {
         self.attempt = self.attempt.saturating_add(1);
-        self.config.start(&self.request, self.attempt, self.place.as_mut()).await
+        let started = self.config.start(&self.request, self.attempt, self.place.as_mut()).await;
+        let started = started.map_err(Failure::Broken)?;
+        self.first = self.first.or(started.0.id());
+        Ok(started)
     }
 }
 
-impl Answerer for Work {
-    type Error = ChildError;
+impl PlainProvider for Program {
+    fn id(&self) -> String {
+        self.config.id(self.first)
+    }
+
+    /// Starts a process, in a worktree of its own if the agent asks for one.
+    async fn open(&mut self, attempt: &Attempt) -> Result<(), Failure> {
+        if self.request.options.isolation.is_some() && self.place.is_none() {
+            self.place = Some(self.make_place(attempt).await?);
+        }
+        self.ready = Some(self.spawn().await?);
+        Ok(())
+    }
 
     /// Lets one process answer.
-    async fn answer(&mut self, prompt: &str) -> Result<String, ChildError> {
-        let (mut process, pipes) = self.process().await?;
+    async fn answer(&mut self, prompt: &str, attempt: &Attempt) -> Result<String, Failure> {
+        let (mut process, pipes) = match self.ready.take() {
+            Some(ready) => ready,
+            None => self.spawn().await?,
+        };
         let (max_bytes, grace) = (self.config.answer_bytes, self.config.stop_grace);
-        let outcome = exchange(&mut process, pipes, prompt, max_bytes, self.patience.over(), grace).await;
+        let outcome = exchange(&mut process, pipes, prompt, max_bytes, attempt, grace).await;
         let status = process.finish().await;
         match (outcome, status) {
-            (Err(Break::Stopped(stop)), _) => Err(error(stop)),
-            (Err(Break::TooLong), _) => {
-                Err(ChildError::failed(format!("the answer is longer than {max_bytes} bytes")))
+            (Err(Break::Stopped(text)), _) => {
+                // A program that said nothing is one that has not exited; that needs no word.
+                let missing = if text.is_empty() { "" } else { "the process did not exit" };
+                Err(Failure::Stopped(Unfinished { text, missing }))
             }
-            (Ok(output), Ok(status)) if status.success() => Ok(output.answer()),
-            (Ok(output), Ok(status)) => Err(ChildError::failed(output.diagnostic(status))),
+            (Err(Break::TooLong), _) => {
+                let message = format!("the answer is longer than {max_bytes} bytes");
+                Err(Failure::new(FailureKind::AnswerSize, message))
+            }
+            (Ok(answer), Ok(status)) if status.success() => Ok(answer),
+            (Ok(_), Ok(status)) => Err(Failure::new(FailureKind::Exit, describe(status))),
             (Ok(_), Err(error)) => {
-                Err(ChildError::broken(format!("cannot tell how {:?} ended: {error}", self.config.words[0])))
+                Err(Failure::Broken(format!("cannot tell how {:?} ended: {error}", self.config.words[0])))
             }
         }
     }
 
-    async fn unwanted(&self) -> ChildError {
-        error(self.patience.over().await)
+    async fn close(&mut self, _attempt: &Attempt) {
+        if let Some((process, _)) = self.ready.take() {
+            // It was not asked; how it ended tells nothing.
+            let _ = process.finish().await;
+        }
+    }
+
+    /// Removes the worktree, or tells of what is in it.
+    async fn leave(&mut self) -> Option<Worktree> {
+        self.place.take()?.leave().await
     }
 }
 
@@ -160,17 +145,13 @@ impl Config {
         Ok(started)
     }
 
-    /// What a child is called, by its first process.
-    pub(crate) fn id_of(&self, process: &Process) -> String {
+    /// What an agent is called, by its first process if there was one.
+    pub(crate) fn id(&self, process: Option<u32>) -> String {
         let name = self.program.file_name().unwrap_or_default().to_string_lossy();
-        format!("{name}-{}", process.id().unwrap_or_default())
-    }
-}
-
-fn error(stop: Stop) -> ChildError {
-    match stop {
-        Stop::Cancelled => ChildError::Cancelled,
-        Stop::TimedOut(ms) => ChildError::failed(format!("timed out after {ms} ms")),
+        match process {
+            Some(process) => format!("{name}-{process}"),
+            None => format!("{name}-not-started"),
+        }
     }
 }
 

@@ -1,7 +1,6 @@
 //! One exchange with a process: the prompt in, the answer out, both at once and within bounds.
 
 use std::pin::pin;
-use std::process::ExitStatus;
 use std::time::Duration;
 
 use futures::FutureExt as _;
@@ -9,83 +8,76 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::process::ChildStdin;
 
 use crate::escapes;
-use crate::process::{Pipes, Process, describe, read};
-use crate::text::{self, Tail};
-
-/// How much of the end of standard error, or of standard output in its stead, goes into a diagnostic, in
-/// bytes.
-const DIAGNOSTIC_BYTES: usize = 8 * 1024;
+use crate::policy::{Attempt, Transcript};
+use crate::process::{Pipes, Process, read};
 
 /// How long descendants may go on writing to the answer once the process itself has ended.
 const DRAIN: Duration = Duration::from_millis(500);
 
-/// What a process said.
-#[derive(Debug)]
-pub(super) struct Output {
-    stdout: Vec<u8>,
-    stderr: Tail,
-}
-
 /// Why an exchange was broken off.
-#[derive(Debug)]
-pub(super) enum Break<S> {
+#[derive(Debug, PartialEq)]
+pub(super) enum Break {
     /// The answer is longer than allowed.
     TooLong,
-    /// It was told to stop.
-    Stopped(S),
+    /// It was told to stop, and had said so much.
+    Stopped(String),
 }
 
-/// Writes the prompt, reads the answer, and returns once the process itself has ended.
+/// Writes the prompt, reads the answer, and returns it once the process itself has ended.
 ///
-/// Once `stop` is ready, the process is told to end and has `grace` to do so. After an exchange that was
+/// Once the attempt is stopped, the process is told to end and has `grace` to do so. After an exchange that was
 /// broken off the process may be running; after any, others of its group may.
-pub(super) async fn exchange<S>(
+pub(super) async fn exchange(
     process: &mut Process,
     pipes: Pipes,
     prompt: &str,
     max_answer_bytes: usize,
-    stop: impl Future<Output = S>,
+    attempt: &Attempt,
     grace: Duration,
-) -> Result<Output, Break<S>> {
-    let mut output = Output { stdout: Vec::new(), stderr: Tail::new(DIAGNOSTIC_BYTES) };
-    let streams = talk(pipes, prompt, max_answer_bytes, &mut output);
-    attend(process, streams, stop, grace).await?;
-    Ok(output)
+) -> Result<String, Break> {
+    let mut answer = Vec::new();
+    let streams = talk(pipes, prompt, max_answer_bytes, &mut answer, &attempt.transcript);
+    match attend(process, streams, attempt.stopped(), grace).await {
+        Ok(()) => Ok(text(answer)),
+        Err(Break::Stopped(_)) => Err(Break::Stopped(text(answer))),
+        Err(broken) => Err(broken),
+    }
 }
 
 /// Serves the three streams until all are closed.
-async fn talk<S>(
+async fn talk(
     pipes: Pipes,
     prompt: &str,
     max_answer_bytes: usize,
-    output: &mut Output,
-) -> Result<(), Break<S>> {
-    let Output { stdout, stderr } = output;
-    let answer = read(pipes.stdout, |bytes| {
-        stdout.extend_from_slice(bytes);
-        if stdout.len() > max_answer_bytes { Err(Break::TooLong) } else { Ok(()) }
+    answer: &mut Vec<u8>,
+    transcript: &Transcript,
+) -> Result<(), Break> {
+    let said = read(pipes.stdout, |bytes| {
+        transcript.output(bytes);
+        answer.extend_from_slice(bytes);
+        if answer.len() > max_answer_bytes { Err(Break::TooLong) } else { Ok(()) }
     });
-    let diagnostic = read(pipes.stderr, |bytes| {
-        stderr.push(bytes);
+    let complained = read(pipes.stderr, |bytes| {
+        transcript.stderr(bytes);
         Ok(())
     });
-    tokio::try_join!(write(pipes.stdin, prompt), answer, diagnostic)?;
+    tokio::try_join!(write(pipes.stdin, prompt), said, complained)?;
     Ok(())
 }
 
 /// Waits for the process while its streams are served.
-async fn attend<S>(
+async fn attend(
     process: &mut Process,
-    streams: impl Future<Output = Result<(), Break<S>>>,
-    stop: impl Future<Output = S>,
+    streams: impl Future<Output = Result<(), Break>>,
+    stopped: impl Future<Output = ()>,
     grace: Duration,
-) -> Result<(), Break<S>> {
+) -> Result<(), Break> {
     let mut streams = pin!(streams.fuse());
-    let reason = tokio::select! {
+    tokio::select! {
         biased;
-        reason = stop => reason,
         done = undisturbed(process, &mut streams) => return done,
-    };
+        () = stopped => {}
+    }
     process.terminate();
     // It may talk while it cleans up: a closed pipe would kill it.
     let served = async {
@@ -97,14 +89,14 @@ async fn attend<S>(
         () = tokio::time::sleep(grace) => {}
         () = served => {}
     }
-    Err(Break::Stopped(reason))
+    Err(Break::Stopped(String::new()))
 }
 
 /// The same, without being told to stop.
-async fn undisturbed<S>(
+async fn undisturbed(
     process: &mut Process,
-    streams: &mut (impl Future<Output = Result<(), Break<S>>> + Unpin),
-) -> Result<(), Break<S>> {
+    streams: &mut (impl Future<Output = Result<(), Break>> + Unpin),
+) -> Result<(), Break> {
     tokio::select! {
         biased;
         done = &mut *streams => {
@@ -121,24 +113,11 @@ async fn undisturbed<S>(
     Ok(())
 }
 
-impl Output {
-    /// The answer as text, without the line ends at its end.
-    pub(super) fn answer(self) -> String {
-        let mut text = escapes::decode(self.stdout);
-        text.truncate(text.trim_end_matches(['\n', '\r']).len());
-        text
-    }
-
-    /// Why it failed: its status, and the end of what it said.
-    pub(super) fn diagnostic(&self, status: ExitStatus) -> String {
-        let mut said = self.stderr.text();
-        if said.is_empty() {
-            // Some agents tell their errors here.
-            said = text::tail(&self.stdout, DIAGNOSTIC_BYTES);
-        }
-        let separator = if said.is_empty() { "" } else { ": " };
-        format!("{}{separator}{said}", describe(status))
-    }
+/// An answer as text, without the line ends at its end.
+fn text(answer: Vec<u8>) -> String {
+    let mut text = escapes::decode(answer);
+    text.truncate(text.trim_end_matches(['\n', '\r']).len());
+    text
 }
 
 /// Writes the prompt and closes the stream.

@@ -9,8 +9,9 @@ use tokio::time::{Instant, timeout_at};
 
 use super::protocol::{Protocol, Reply};
 use super::refusal::{self, Complaint};
+use super::said::Said;
 use super::sse::{Decoder, Event, TooLarge};
-use crate::failure::{Failure, FailureKind};
+use crate::failure::{Failure, FailureKind, Reason};
 use crate::json;
 
 /// How much of a body that is no answer is read, in bytes, and for how long: it is a help, and no more.
@@ -21,12 +22,10 @@ const MAX_OTHER_TIME: Duration = Duration::from_secs(10);
 /// a filter has taken it back, may still follow. Keep-alives must not hold it up.
 const AFTER_STOP: Duration = Duration::from_secs(2);
 
-/// How long an answer and its silences may be.
+/// How long an answer may be, and until when it is of use.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
     pub(super) answer_bytes: usize,
-    /// The longest time without a byte.
-    pub(super) stall: Duration,
     /// When the answer has to have been read, and its value found.
     pub(super) deadline: Option<Instant>,
 }
@@ -51,35 +50,35 @@ pub(super) async fn exchange<P: Protocol>(
     client: &reqwest::Client,
     request: Request,
     bounds: Bounds,
+    said: &mut Said<'_>,
     reply: &mut Reply,
 ) -> Result<(), Failure> {
-    let sent = within(bounds.stall, client.execute(request)).await?;
-    let response = sent.map_err(|error| not_sent::<P>(&error))?;
+    let response = client.execute(request).await.map_err(not_sent::<P>)?;
+    said.heard();
     let (status, headers) = (response.status(), response.headers().clone());
     if !status.is_success() {
-        return Err(refusal::failure(P::NAME, status, &headers, &other(response).await));
+        return Err(refusal::failure(P::NAME, status, &headers, &other(response, said).await));
     }
     match media_type(headers.get(CONTENT_TYPE)).as_str() {
-        "" | "text/event-stream" => stream::<P>(response, bounds, reply).await,
+        "" | "text/event-stream" => stream::<P>(response, bounds, said, reply).await,
         json if json.ends_with("/json") || json.ends_with("+json") => {
             let mut body = Vec::new();
-            let broken = read(response, bounds.json_bytes(), bounds.stall, &mut body).await;
+            let read = read(response, bounds.json_bytes(), said, &mut body).await;
             reply.alive = !body.is_empty();
             reply.begun = !body.trim_ascii().is_empty();
-            match broken {
-                Ok(true) => whole::<P>(reply, &body, bounds),
+            match read {
+                Ok(true) => whole::<P>(reply, &body, bounds, said),
                 Ok(false) => Err(too_large(bounds)),
-                Err(Broken::Off(error)) => Err(broke_off::<P>(reply, &error)),
-                Err(Broken::Stalled(failure)) => Err(failure),
+                Err(error) => Err(broke_off::<P>(reply, error)),
             }
         }
         page => {
-            let said = other(response).await;
-            let said = String::from_utf8_lossy(&said);
-            let (said, status) = (said.trim(), status.as_u16());
-            let separator = if said.is_empty() { "" } else { ": " };
+            let body = other(response, said).await;
+            let body = String::from_utf8_lossy(&body);
+            let (body, status) = (body.trim(), status.as_u16());
+            let separator = if body.is_empty() { "" } else { ": " };
             let what = "which is neither JSON nor an event stream";
-            let message = format!("{} answered {status} with {page}, {what}{separator}{said}", P::NAME);
+            let message = format!("{} answered {status} with {page}, {what}{separator}{body}", P::NAME);
             Err(Failure::new(FailureKind::Protocol, message))
         }
     }
@@ -87,7 +86,12 @@ pub(super) async fn exchange<P: Protocol>(
 
 /// Reads an answer that came in one piece. A body that ends within its JSON broke off; an empty one never began, which
 /// `reply` tells.
-fn whole<P: Protocol>(reply: &mut Reply, body: &[u8], bounds: Bounds) -> Result<(), Failure> {
+fn whole<P: Protocol>(
+    reply: &mut Reply,
+    body: &[u8],
+    bounds: Bounds,
+    said: &mut Said<'_>,
+) -> Result<(), Failure> {
     if !reply.begun {
         return Ok(());
     }
@@ -103,10 +107,16 @@ fn whole<P: Protocol>(reply: &mut Reply, body: &[u8], bounds: Bounds) -> Result<
         Err(error) => return Err(no_json::<P>(&error, &text)),
     };
     reply.read_whole::<P>(&json)?;
+    said.follow(reply.text());
     check_size(reply, bounds)
 }
 
-async fn stream<P: Protocol>(response: Response, bounds: Bounds, reply: &mut Reply) -> Result<(), Failure> {
+async fn stream<P: Protocol>(
+    response: Response,
+    bounds: Bounds,
+    said: &mut Said<'_>,
+    reply: &mut Reply,
+) -> Result<(), Failure> {
     let mut decoder = Decoder::new(bounds.json_bytes());
     let mut bytes = response.bytes_stream();
     let mut last = None;
@@ -117,19 +127,20 @@ async fn stream<P: Protocol>(response: Response, bounds: Bounds, reply: &mut Rep
             if last <= Instant::now() {
                 break Ok(());
             }
-            timeout_at(last, within(bounds.stall, bytes.next())).await.unwrap_or(Ok(None))
+            timeout_at(last, bytes.next()).await.unwrap_or(None)
         } else {
-            within(bounds.stall, bytes.next()).await
+            bytes.next().await
         };
         let piece = match next {
-            Ok(None) => break Ok(()),
-            Ok(Some(Ok(piece))) => piece,
-            Ok(Some(Err(error))) => break Err(Broken::Off(error)),
-            Err(stalled) => break Err(Broken::Stalled(stalled)),
+            None => break Ok(()),
+            Some(Ok(piece)) => piece,
+            Some(Err(error)) => break Err(error),
         };
+        said.heard();
         reply.alive |= !piece.is_empty();
         for event in decoder.push(&piece).map_err(|TooLarge| too_large(bounds))? {
             take::<P>(reply, &event)?;
+            said.follow(reply.text());
             check_size(reply, bounds)?;
             if reply.has_ended() {
                 return Ok(());
@@ -141,6 +152,7 @@ async fn stream<P: Protocol>(response: Response, bounds: Bounds, reply: &mut Rep
         && (event.name == "error" || is_done(&event) || json::parse(&event.data).is_ok())
     {
         take::<P>(reply, &event)?;
+        said.follow(reply.text());
         check_size(reply, bounds)?;
     }
     let stray = decoder.stray().trim_ascii();
@@ -148,10 +160,9 @@ async fn stream<P: Protocol>(response: Response, bounds: Bounds, reply: &mut Rep
     match end {
         // Nothing of the answer is missing, whatever else is.
         _ if reply.is_told() || reply.has_ended() => Ok(()),
-        Err(Broken::Off(error)) => Err(broke_off::<P>(reply, &error)),
-        Err(Broken::Stalled(failure)) => Err(failure),
+        Err(error) => Err(broke_off::<P>(reply, error)),
         // Some say that their JSON is an event stream.
-        Ok(()) if !stray.is_empty() => whole::<P>(reply, stray, bounds),
+        Ok(()) if !stray.is_empty() => whole::<P>(reply, stray, bounds, said),
         Ok(()) => Ok(()),
     }
 }
@@ -184,17 +195,17 @@ fn is_done(event: &Event) -> bool {
     event.data.trim() == "[DONE]"
 }
 
-/// How reading ended before the end.
-enum Broken {
-    Off(reqwest::Error),
-    Stalled(Failure),
-}
-
 /// Reads a body, up to its end or more than `most` bytes; whether that is all of it.
-async fn read(response: Response, most: usize, stall: Duration, body: &mut Vec<u8>) -> Result<bool, Broken> {
+async fn read(
+    response: Response,
+    most: usize,
+    said: &Said<'_>,
+    body: &mut Vec<u8>,
+) -> Result<bool, reqwest::Error> {
     let mut bytes = response.bytes_stream();
-    while let Some(piece) = within(stall, bytes.next()).await.map_err(Broken::Stalled)? {
-        body.extend_from_slice(&piece.map_err(Broken::Off)?);
+    while let Some(piece) = bytes.next().await {
+        said.heard();
+        body.extend_from_slice(&piece?);
         if body.len() > most {
             return Ok(false);
         }
@@ -203,20 +214,13 @@ async fn read(response: Response, most: usize, stall: Duration, body: &mut Vec<u
 }
 
 /// The beginning of a body that is no answer, as far as it comes.
-async fn other(response: Response) -> Vec<u8> {
+async fn other(response: Response, said: &Said<'_>) -> Vec<u8> {
     let mut body = Vec::new();
-    let reading = read(response, MAX_OTHER_BYTES, MAX_OTHER_TIME, &mut body);
+    let reading = read(response, MAX_OTHER_BYTES, said, &mut body);
     // However that ends: what came is what there is.
     let _ = tokio::time::timeout(MAX_OTHER_TIME, reading).await;
     body.truncate(MAX_OTHER_BYTES);
     body
-}
-
-/// The next thing that comes, unless nothing comes for too long.
-async fn within<T>(stall: Duration, next: impl Future<Output = T>) -> Result<T, Failure> {
-    tokio::time::timeout(stall, next)
-        .await
-        .map_err(|_| Failure::new(FailureKind::Stall, format!("nothing came for {} ms", stall.as_millis())))
 }
 
 fn no_json<P: Protocol>(error: &serde_json::Error, said: &str) -> Failure {
@@ -231,8 +235,7 @@ fn check_size(reply: &Reply, bounds: Bounds) -> Result<(), Failure> {
 }
 
 fn too_large(bounds: Bounds) -> Failure {
-    let most = bounds.answer_bytes;
-    Failure::new(FailureKind::AnswerSize, format!("the answer is longer than {most} bytes"))
+    Failure::new(FailureKind::AnswerSize, format!("the answer is longer than {} bytes", bounds.answer_bytes))
 }
 
 /// A content type without its parameters, in lower case; empty where none is given.
@@ -242,18 +245,23 @@ fn media_type(content_type: Option<&HeaderValue>) -> String {
 }
 
 /// The request got no answer.
-fn not_sent<P: Protocol>(error: &reqwest::Error) -> Failure {
+fn not_sent<P: Protocol>(error: reqwest::Error) -> Failure {
     let what = if error.is_connect() { "cannot be reached" } else { "closed the connection" };
-    Failure::new(FailureKind::Connection, format!("{} {what}: {}", P::NAME, described(error)))
+    failed(FailureKind::Connection, format!("{} {what}: {}", P::NAME, described(&error)), error)
 }
 
 /// The connection broke in the midst of the answer, or before anything of it came.
-fn broke_off<P: Protocol>(reply: &Reply, error: &reqwest::Error) -> Failure {
-    let error = described(error);
+fn broke_off<P: Protocol>(reply: &Reply, error: reqwest::Error) -> Failure {
+    let why = described(&error);
     match reply.begun {
-        true => Failure::new(FailureKind::CutOff, format!("{}'s answer broke off: {error}", P::NAME)),
-        false => Failure::new(FailureKind::Connection, format!("{}: {error}", reply.unheard(P::NAME))),
+        true => failed(FailureKind::CutOff, format!("{}'s answer broke off: {why}", P::NAME), error),
+        false => failed(FailureKind::Connection, format!("{}: {why}", reply.unheard(P::NAME)), error),
     }
+}
+
+/// A failure of the connection. Its source is without the URL, which may hold a key.
+fn failed(kind: FailureKind, message: String, error: reqwest::Error) -> Failure {
+    Failure::Failed(Reason::new(kind, message).of(error.without_url()))
 }
 
 /// The innermost cause: the outer ones repeat the URL and what was tried.

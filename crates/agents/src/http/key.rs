@@ -72,14 +72,30 @@ impl ApiKey {
         }
         hidden
     }
+
+    /// The beginning of a text that goes on, without the key, and its end that is or may become a part of it.
+    pub(super) fn hide_so_far(&self, text: &str) -> (String, String) {
+        let mut shown = text.replace(&*self.0, "[key]");
+        let begun = (1..self.0.len()).rev().find(|length| shown.ends_with(&self.0[..*length]));
+        let held = shown.split_off(shown.len() - begun.unwrap_or_default());
+        (shown, held)
+    }
 }
 
 impl ApiKey {
+    /// Whether answers must not show it: it cannot be a word.
+    pub(super) fn is_hidden_in_answers(&self) -> bool {
+        let digit = self.0.bytes().any(|byte| byte.is_ascii_digit());
+        self.0.len() >= if digit { MIN_PART } else { MIN_WORD }
+    }
+
     /// The same answer, without the key; unless the key may be a word.
     pub(super) fn hide_in_answer(&self, text: String) -> String {
-        let digit = self.0.bytes().any(|byte| byte.is_ascii_digit());
-        let hidden = self.0.len() >= if digit { MIN_PART } else { MIN_WORD };
-        if hidden && text.contains(&*self.0) { text.replace(&*self.0, "[key]") } else { text }
+        if self.is_hidden_in_answers() && text.contains(&*self.0) {
+            text.replace(&*self.0, "[key]")
+        } else {
+            text
+        }
     }
 }
 

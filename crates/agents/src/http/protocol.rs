@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::refusal::{Complaint, failure_within};
 use super::stop::{CALLED_A_TOOL, Stop, Stops};
-use crate::failure::{Failure, FailureKind};
+use crate::failure::{Failure, FailureKind, Unfinished};
 
 /// One request.
 pub(crate) struct Turn<'a> {
@@ -137,6 +137,18 @@ impl Reply {
 
     pub(super) fn usage(&self) -> Option<Usage> {
         self.usage
+    }
+
+    /// The text of the answer so far.
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// How far an answer had come that was no longer waited for: without a reason to stop it is not whole, whatever
+    /// it looks like.
+    pub(super) fn unfinished(self) -> Unfinished {
+        let missing = if self.text.is_empty() { "" } else { "the answer had not ended" };
+        Unfinished { text: String::new(), missing }
     }
 
     /// How long the longest text is that was read, in bytes.

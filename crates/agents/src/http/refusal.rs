@@ -145,7 +145,7 @@ fn status(code: &Value) -> Option<StatusCode> {
 }
 
 /// The failure that a response with an error status is. Here and below, its message is all that was said: it may hold
-/// the key, and be long; `Config::shown` sees to both.
+/// the key, and be long; the agent policy cuts it and has the key hidden.
 pub(super) fn failure(api: &str, status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Failure {
     let said = String::from_utf8_lossy(body);
     let complaint = json::parse(&said).ok().as_ref().and_then(Complaint::of);
@@ -153,7 +153,7 @@ pub(super) fn failure(api: &str, status: StatusCode, headers: &HeaderMap, body: 
     let message = complaint.as_ref().map_or(said.trim(), |complaint| complaint.message.as_str());
     let separator = if message.is_empty() { "" } else { ": " };
     let message = format!("{api} answered {}{separator}{message}", status.as_u16());
-    Failure::Failed(Reason { kind, message, wait: wait(headers, SystemTime::now()) })
+    Failure::Failed(Reason::new(kind, message).wait(wait(headers, SystemTime::now())))
 }
 
 /// The failure that an error in the midst of an answer is.

@@ -1,69 +1,38 @@
-//! A child from start to answer: one request or, for retries and schemas, several in turn.
+//! One agent of a model API: a request for each prompt.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::time::Duration;
 
-use fanfold::{AgentRequest, Answer, CancellationToken, Child, ChildError, StartError, UsageMeter};
+use fanfold::{AgentRequest, Answer};
 use reqwest::Request;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
 use serde_json::Value;
 
 use super::exchange::{Bounds, exchange};
 use super::protocol::{Protocol, Reply, Turn, header};
+use super::said::Said;
 use super::{ApiKey, Config};
-use crate::ask::{Answerer, Question};
-use crate::attempts::Attempt;
 use crate::failure::{Failure, FailureKind};
-use crate::patience::Patience;
-use crate::text;
+use crate::policy::{Attempt, PlainProvider};
 
-/// How much of what the other side said goes into a reason, in bytes.
-const MAX_MESSAGE_BYTES: usize = 2000;
-
-pub(super) fn start<P: Protocol>(
+/// Asks a model API for one agent.
+pub(super) struct Model<P> {
     config: Arc<Config>,
     id: String,
-    request: AgentRequest,
-    cancel: CancellationToken,
-) -> Result<Child, StartError> {
-    let Some(model) = request.options.model.as_deref().or(config.model.as_deref()).map(Arc::from) else {
-        return Err(StartError::new("no model is set; name one in the settings, or in the call"));
-    };
-    let question = Question::new(&request, config.schema_attempts)?;
-    let schema = request.options.schema.clone().filter(|_| config.structured_output);
-    let stall = request.options.stall_ms.map_or(config.bounds.stall, Duration::from_millis);
-    let meter = UsageMeter::default();
-    let patience = Patience::new(&request, cancel);
-    let bounds = Bounds { stall, deadline: patience.deadline(), ..config.bounds };
-    let work = Work { config, request, patience, bounds, model, schema, meter: meter.clone() };
-    Ok(Child::new(id, work.run::<P>(question)).metered(meter))
-}
-
-/// What one child has to do.
-struct Work {
-    config: Arc<Config>,
-    request: AgentRequest,
-    patience: Patience,
-    bounds: Bounds,
     model: Arc<str>,
+    request: AgentRequest,
     /// The schema for the API's structured output, as long as it is used.
     schema: Option<Value>,
-    meter: UsageMeter,
+    protocol: PhantomData<fn() -> P>,
 }
 
-impl Work {
-    async fn run<P: Protocol>(self, question: Question) -> Result<Answer, ChildError> {
-        let (config, request, patience) = (self.config.clone(), self.request.clone(), self.patience.clone());
-        let mut asked = Asked::<P> { work: self, question, protocol: PhantomData };
-        let outcome = config.retries.run(&mut asked, &request, &patience).await;
-        match &config.key {
-            Some(key) => outcome.map(|answer| hide_in_answer(key, answer)).map_err(|error| hide(key, error)),
-            None => outcome,
-        }
+impl<P: Protocol> Model<P> {
+    pub(super) fn new(config: Arc<Config>, id: String, model: Arc<str>, request: AgentRequest) -> Self {
+        let schema = request.options.schema.clone().filter(|_| config.structured_output);
+        Self { config, id, model, request, schema, protocol: PhantomData }
     }
 
-    fn write<P: Protocol>(&self, prompt: &str) -> Result<Request, Failure> {
+    fn write(&self, prompt: &str) -> Result<Request, Failure> {
         let (config, definition) = (&self.config, self.request.options.definition.as_deref());
         let turn = Turn {
             model: &self.model,
@@ -87,70 +56,58 @@ impl Work {
         Ok(request)
     }
 
-    async fn exchange<P: Protocol>(&self, prompt: &str) -> Result<String, Failure> {
-        let request = self.write::<P>(prompt)?;
+    async fn exchange(&self, prompt: &str, attempt: &Attempt) -> Result<String, Failure> {
+        let request = self.write(prompt)?;
         let mut reply = Reply::default();
-        let exchange = exchange::<P>(&self.config.client, request, self.bounds, &mut reply);
-        let outcome = self.patience.with(exchange).await;
+        let (client, config) = (&self.config.client, &self.config);
+        let bounds = Bounds { answer_bytes: config.answer_bytes, deadline: attempt.deadline() };
+        let mut said =
+            Said::new(&attempt.transcript, config.key.as_ref().filter(|key| key.is_hidden_in_answers()));
+        let exchange = exchange::<P>(client, request, bounds, &mut said, &mut reply);
+        let outcome = attempt.unless_stopped(exchange).await.and_then(|outcome| outcome);
+        said.end();
         if let Some(usage) = reply.usage() {
-            self.meter.add(usage);
+            attempt.meter.add(usage);
         }
-        outcome.and_then(|()| reply.finish::<P>()).map_err(|failure| self.config.shown(failure))
+        match outcome {
+            Ok(()) => reply.finish::<P>(),
+            // The model had said why it stopped: what is missing is not part of the answer.
+            Err(Failure::Stopped(_)) if reply.is_told() => reply.finish::<P>(),
+            Err(Failure::Stopped(_)) => Err(Failure::Stopped(reply.unfinished())),
+            Err(failure) => Err(failure),
+        }
     }
 }
 
-/// The API, as one child asks it.
-struct Asked<P> {
-    work: Work,
-    question: Question,
-    protocol: PhantomData<fn() -> P>,
-}
-
-impl<P: Protocol> Attempt for Asked<P> {
-    async fn attempt(&mut self) -> Result<Answer, Failure> {
-        self.question.clone().ask(self).await
+impl<P: Protocol> PlainProvider for Model<P> {
+    fn id(&self) -> String {
+        self.id.clone()
     }
-}
 
-impl<P: Protocol> Answerer for Asked<P> {
-    type Error = Failure;
-
-    async fn answer(&mut self, prompt: &str) -> Result<String, Failure> {
-        let outcome = self.work.exchange::<P>(prompt).await;
+    async fn answer(&mut self, prompt: &str, attempt: &Attempt) -> Result<String, Failure> {
+        let outcome = self.exchange(prompt, attempt).await;
         let refused = matches!(&outcome, Err(failure) if failure.kind() == Some(FailureKind::InvalidRequest));
-        if refused && self.work.schema.take().is_some() {
+        if refused && self.schema.take().is_some() {
             // Not every model and server knows structured output, nor every schema. The prompt asks for the value
             // too, and the engine checks it.
-            return self.work.exchange::<P>(prompt).await;
+            return self.exchange(prompt, attempt).await;
         }
         outcome
     }
 
-    async fn unwanted(&self) -> Failure {
-        self.work.patience.over().await.into()
-    }
-}
-
-impl Config {
-    /// A failure as it may be shown: without the key, and of bounded length. In this order: a key that a cut had split
-    /// would not be found.
-    fn shown(&self, failure: Failure) -> Failure {
-        let Failure::Failed(mut reason) = failure else { return failure };
-        if let Some(key) = &self.key {
-            reason.message = key.hide_in(&reason.message);
+    fn given(&self, answer: Answer) -> Answer {
+        match &self.config.key {
+            Some(key) => hide_in_answer(key, answer),
+            None => answer,
         }
-        reason.message = text::ends(&reason.message, MAX_MESSAGE_BYTES);
-        Failure::Failed(reason)
     }
-}
 
-/// The same error without the key; this covers what did not come from an exchange.
-fn hide(key: &ApiKey, error: ChildError) -> ChildError {
-    match error {
-        ChildError::Failed(reason) => ChildError::Failed(key.hide_in(&reason)),
-        ChildError::Broken(reason) => ChildError::Broken(key.hide_in(&reason)),
-        ChildError::Fatal(reason) => ChildError::Fatal(key.hide_in(&reason)),
-        other => other,
+    /// Without the key, whoever put it there.
+    fn shown(&self, text: String) -> String {
+        match &self.config.key {
+            Some(key) => key.hide_in(&text),
+            None => text,
+        }
     }
 }
 

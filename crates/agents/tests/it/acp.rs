@@ -1,6 +1,9 @@
 //! The ACP provider against agents that are shell scripts: nothing but a shell is needed, and no code is shared.
 //! `tests/acp` has one that is written with the protocol's TypeScript SDK.
 
+mod frames;
+mod heard;
+
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
@@ -45,6 +48,10 @@ while read -r line; do
           read -r answer; case "$answer" in *error*) say refused ;; *) say read ;; esac; stop end_turn ;;
         *crash*) [ -e mended ] && say mended && stop end_turn && continue; touch mended; echo boom >&2; exit 3 ;;
         *vanish*) exit 0 ;;
+        *endless*) say 'The full answer is 42.' ;;
+        *break*) say 'Half of it'; echo boom >&2; exit 4 ;;
+        *half*full*) say 'Half of it'; stop max_tokens ;;
+        *complain*) echo deprecated >&2; say done; stop end_turn; read -r line; echo bye >&2; exit 5 ;;
         *noise*) echo 'Loading…'; say 'in spite of it'; stop end_turn ;;
         *flood*) cat /dev/zero | tr '\0' x ;;
         *essay*) for n in 1 2 3 4 5; do say 0123456789; done; stop end_turn ;;
@@ -127,7 +134,10 @@ impl Bench {
 
 fn failure(outcome: Result<Answer, ChildError>) -> (FailureKind, String) {
     match outcome {
-        Err(ChildError::Failed(reason)) => (FailureKind::of(&reason).expect("a kind"), reason),
+        Err(ChildError::Failed(reason)) => (
+            FailureKind::named(reason.kind.as_ref().expect("a kind")).expect("one of ours"),
+            reason.to_string(),
+        ),
         other => panic!("no failure: {other:?}"),
     }
 }
@@ -209,7 +219,11 @@ async fn reasoning_is_no_part_of_an_answer() {
 #[tokio::test]
 async fn every_other_end_has_its_kind() {
     for (prompt, kind, words) in [
-        ("crash", FailureKind::Exit, "exit: the agent closed its output; exit status 3: boom"),
+        (
+            "crash",
+            FailureKind::Exit,
+            "exit: the agent closed its output; exit status 3; standard error: boom",
+        ),
         ("vanish", FailureKind::Exit, "exit: the agent closed its output; exit status 0"),
         ("decline", FailureKind::Refusal, "refusal: the agent declined: I will not."),
         ("full", FailureKind::Length, ""),
@@ -232,7 +246,7 @@ async fn a_program_that_is_no_agent_is_told_so() {
     let child = agents.start(AgentRequest::new("p"), CancellationToken::new()).await.unwrap();
     let (kind, reason) = failure(child.result.await);
     assert_eq!(kind, FailureKind::Exit);
-    assert!(reason.ends_with("exit status 2: usage: frob"), "{reason}");
+    assert!(reason.ends_with("exit status 2; standard error: usage: frob"), "{reason}");
 
     let agents = Acp::new(Command::parse("./does-not-exist").unwrap());
     assert!(agents.start(AgentRequest::new("p"), CancellationToken::new()).await.is_err());
@@ -243,7 +257,7 @@ async fn an_agent_that_wants_a_login_is_fatal() {
     let bench = Bench::new();
     fs::write(bench.path("login"), "").unwrap();
     match bench.ask("greet").await {
-        Err(ChildError::Fatal(reason)) => assert!(reason.starts_with("authentication: "), "{reason}"),
+        Err(ChildError::Fatal(reason)) => assert_eq!(reason.kind.as_deref(), Some("authentication")),
         other => panic!("{other:?}"),
     }
 }
@@ -268,7 +282,8 @@ async fn what_is_too_long_is_not_kept() {
     let (kind, reason) = failure(bench.ask("essay").await);
     assert_eq!((kind, &*reason), (FailureKind::AnswerSize, "answerSize: the answer is longer than 40 bytes"));
     let (kind, reason) = failure(bench.ask("flood").await);
-    assert_eq!(kind, FailureKind::Exit, "{reason}");
+    assert_eq!(kind, FailureKind::Protocol, "{reason}");
+    assert!(reason.starts_with("protocol: a line is longer than 1048816 bytes: xxx"), "{reason}");
     bench.all_gone().await;
 }
 

@@ -2,13 +2,14 @@
 
 mod answers;
 mod ends;
+mod heard;
 mod read;
 mod schemas;
 mod starts;
 #[cfg(unix)]
 mod worktrees;
 
-use fanfold::{AgentRequest, Answer, CancellationToken, ChildError, Subagents as _};
+use fanfold::{AgentRequest, Answer, CancellationToken, ChildError, FailureReason, Subagents as _};
 use fanfold_agents::Command;
 
 /// A provider that runs a shell script.
@@ -26,6 +27,8 @@ async fn say(script: &str) -> String {
     run(&sh(script), AgentRequest::new("prompt")).await.unwrap().text
 }
 
-fn failed<T>(diagnostic: &str) -> Result<T, ChildError> {
-    Err(ChildError::failed(diagnostic))
+/// A failure, by its kind and words.
+fn failed<T>(reason: &str) -> Result<T, ChildError> {
+    let (kind, message) = reason.split_once(": ").unwrap();
+    Err(ChildError::failed(FailureReason::of_kind(kind.to_owned(), message)))
 }

@@ -45,7 +45,10 @@ async fn ask(api: Api, server: &Server) -> Result<Answer, ChildError> {
 /// The kind of a failure that is not fatal, and its reason.
 fn failure(outcome: Result<Answer, ChildError>) -> (FailureKind, String) {
     match outcome {
-        Err(ChildError::Failed(reason)) => (FailureKind::of(&reason).expect("a kind"), reason),
+        Err(ChildError::Failed(reason)) => (
+            FailureKind::named(reason.kind.as_ref().expect("a kind")).expect("one of ours"),
+            reason.to_string(),
+        ),
         other => panic!("no failure: {other:?}"),
     }
 }

@@ -1,9 +1,10 @@
 //! The display as the rest of the command holds it.
 
 use std::io::{self, IsTerminal as _};
+use std::sync::LazyLock;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anstream::{AutoStream, ColorChoice};
 use fanfold::{Event, Limits, Meta, Observer, RunResult};
@@ -142,7 +143,12 @@ fn size() -> Size {
     Size { columns: columns.into(), rows: rows.into() }
 }
 
+/// Milliseconds since 1970 by a clock that never goes back, as the times of events are.
 fn now() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    static BEGAN: LazyLock<(Duration, Instant)> = LazyLock::new(|| {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        (since, Instant::now())
+    });
+    let (began, instant) = &*BEGAN;
+    u64::try_from(began.saturating_add(instant.elapsed()).as_millis()).unwrap_or(u64::MAX)
 }

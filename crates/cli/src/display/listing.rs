@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anstyle::Style;
+use anyhow::Result;
 
 use super::messages::{notice, say};
 use super::palette::Palette;
@@ -15,9 +16,9 @@ use crate::workflows::Workflows;
 const MAX_DESCRIPTION: usize = 300;
 
 /// Prints the saved workflows and the kinds of agents, and says what hides what.
-pub(crate) fn list(workflows: &Workflows, agents: &AgentFiles, here: &Path) {
+pub(crate) fn list(workflows: &Workflows, agents: &AgentFiles, here: &Path) -> Result<()> {
     for line in lines(workflows, agents, here, &Palette::new(true)) {
-        say(&line);
+        say(&line)?;
     }
     for saved in workflows.all() {
         let path = workflows.shown(&saved.path);
@@ -32,6 +33,7 @@ pub(crate) fn list(workflows: &Workflows, agents: &AgentFiles, here: &Path) {
     for problem in agents.problems() {
         notice(&format!("cannot read {problem}"));
     }
+    Ok(())
 }
 
 fn lines(workflows: &Workflows, agents: &AgentFiles, here: &Path, palette: &Palette) -> Vec<String> {

@@ -1,10 +1,11 @@
 //! What the command itself says: errors, with the place in the script, notices, and what a script says it is.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::path::Path;
 
 use anstyle::Style;
+use anyhow::{Context as _, Result};
 use fanfold::{Meta, Script, WorkflowError};
 
 use super::palette::Palette;
@@ -35,16 +36,24 @@ pub(crate) fn warning(warning: &WorkflowError, path: &Path, script: &str) {
     print(&worded_report(("warning", palette.odd), warning, path, script, &palette));
 }
 
-/// Prints a line on standard output.
-pub(crate) fn say(line: &str) {
-    // Whoever read it may have gone.
-    let _ = anstream::stdout().write_all(format!("{line}\n").as_bytes());
+/// Prints a line on standard output. A reader that has gone is not an error.
+///
+/// # Errors
+/// When it cannot be written, as on a full disk.
+pub(crate) fn say(line: &str) -> Result<()> {
+    let mut to = anstream::stdout();
+    match to.write_all(format!("{line}\n").as_bytes()).and_then(|()| to.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written.context("failed to write to standard output"),
+    }
 }
 
 /// Prints what a script says it is, on standard output.
-pub(crate) fn script(script: &Script) {
-    let text = described(&script.meta, &script.hook_calls(), &Palette::new(true));
-    let _ = anstream::stdout().write_all(text.as_bytes());
+///
+/// # Errors
+/// As [`say`].
+pub(crate) fn script(script: &Script) -> Result<()> {
+    say(described(&script.meta, &script.hook_calls(), &Palette::new(true)).trim_end())
 }
 
 /// Standard error as `anstream` has it takes out the colours that it must not show.

@@ -45,4 +45,5 @@ pub(crate) use handle::Display;
 pub(crate) use listing::list;
 pub(crate) use messages::{error, notice, say, script, warning, workflow_error};
 pub(crate) use plan::plan;
+pub(crate) use text::json;
 pub(crate) use worktrees::kept;

@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal as _};
 
 use anstyle::Style;
+use anyhow::Result;
 
 use super::messages::say;
 use super::palette::Palette;
@@ -18,7 +19,7 @@ const MAX_PHASES: usize = 100;
 const CHARS_A_TOKEN: usize = 4;
 
 /// Prints a plan on standard output.
-pub(crate) fn plan(survey: &Survey) {
+pub(crate) fn plan(survey: &Survey) -> Result<()> {
     let columns = match terminal_size::terminal_size_of(io::stdout()) {
         Some((terminal_size::Width(columns), _)) if io::stdout().is_terminal() && columns > 0 => {
             columns.into()
@@ -27,8 +28,9 @@ pub(crate) fn plan(survey: &Survey) {
         _ => usize::MAX,
     };
     for row in rows(survey, columns, &Palette::new(true)) {
-        say(&row);
+        say(&row)?;
     }
+    Ok(())
 }
 
 fn rows(survey: &Survey, columns: usize, palette: &Palette) -> Vec<String> {

@@ -127,7 +127,7 @@ impl Run {
         let failure = |EndedAgent { agent, reason, .. }: &EndedAgent| {
             let unsaid = || format!("the model refused {}\nand would say no more", agent.label);
             let reason = reason.clone().unwrap_or_else(unsaid);
-            AgentFailure { seq: agent.seq, label: agent.label.clone(), reason }
+            AgentFailure::new(agent.seq, &agent.label, reason)
         };
         result.failures = ends.map(failure).collect();
         result.agents_started = self.agents.len().try_into().unwrap();

@@ -29,6 +29,21 @@ pub(crate) fn lines(text: &str) -> impl Iterator<Item = String> {
     text.trim_end().split('\n').map(|text| line(text.trim_end()))
 }
 
+/// JSON text with escapes in place of characters that a terminal obeys or that cannot be seen: the same value. Line
+/// breaks stay: in JSON they only stand between values.
+pub(crate) fn json(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        if c == '\n' || shown(c) == c {
+            out.push(c);
+        } else {
+            let units = &mut [0; 2];
+            out.extend(c.encode_utf16(units).iter().map(|unit| format!("\\u{unit:04x}")));
+        }
+    }
+    out
+}
+
 fn shown(c: char) -> char {
     match c {
         '\t' | '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}' => ' ',
@@ -127,6 +142,23 @@ mod tests {
         ];
         for (text, shown) in cases {
             assert_eq!(line(text), shown, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn json_says_the_same_without_what_a_terminal_obeys() {
+        let cases = [
+            ("\u{9d}2;a title\u{9c}\u{9b}2J", r"\u009d2;a title\u009c\u009b2J"),
+            ("\u{202e}gnp.exe", r"\u202egnp.exe"),
+            ("\u{7f}\u{85}\u{2028}\u{feff}", r"\u007f\u0085\u2028\ufeff"),
+            ("\u{e0041}", r"\udb40\udc41"),
+            ("日本語 👩‍👩‍👧 שלום", "日本語 👩‍👩‍👧 שלום"),
+        ];
+        for (text, shown) in cases {
+            let value = serde_json::json!({ text: [text] });
+            let shown_json = json(&serde_json::to_string_pretty(&value).unwrap());
+            assert!(shown_json.contains(shown), "{shown_json}");
+            assert_eq!(serde_json::from_str::<serde_json::Value>(&shown_json).unwrap(), value);
         }
     }
 

@@ -1,5 +1,6 @@
 //! Worktrees that hold changes, in words.
 
+use anyhow::Result;
 use fanfold::Worktree;
 
 use super::messages::say;
@@ -22,12 +23,12 @@ pub(crate) fn described(worktree: &Worktree, path: &str) -> String {
 }
 
 /// Says that a worktree was kept, and how to be rid of it.
-pub(crate) fn kept(worktree: &Worktree, path: &str) {
+pub(crate) fn kept(worktree: &Worktree, path: &str) -> Result<()> {
     let Palette { odd, faint, .. } = Palette::new(true);
-    say(&format!("{odd}kept{odd:#}    {}", described(worktree, path)));
+    say(&format!("{odd}kept{odd:#}    {}", described(worktree, path)))?;
     let branch = text::line(&worktree.branch);
     let rid = format!("git worktree remove --force {} && git branch -D {branch}", text::line(path));
-    say(&format!("        {faint}to throw it away: {rid}{faint:#}"));
+    say(&format!("        {faint}to throw it away: {rid}{faint:#}"))
 }
 
 #[cfg(test)]

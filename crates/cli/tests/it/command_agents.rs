@@ -102,9 +102,10 @@ fn forty_children_run_eight_at_a_time() {
     let failures = last["failures"].as_array().unwrap();
     assert_eq!(failures.len(), 10);
     assert!(
-        failures
-            .iter()
-            .all(|failure| failure["reason"].as_str().unwrap().contains("exit status 3: cannot: ")),
+        failures.iter().all(|failure| failure["reason"]
+            .as_str()
+            .unwrap()
+            .contains("exit status 3; standard error: cannot: ")),
         "{failures:?}"
     );
     assert_eq!(alive(&folder), [""; 0]);

@@ -10,6 +10,10 @@ use crate::fanfold::{fanfold, run, stderr, stdout};
 fn an_error_names_the_option_or_the_file_and_key() {
     for (args, toml, expected) in [
         (&["--args", "{x"][..], "", "--args: args is not valid JSON"),
+        (&["--args", "1e400"], "", "--args: args has the number 1e400, which is too large"),
+        (&["--args", r#"{"n": [-1e999]}"#], "", "--args: args has the number -1e999"),
+        (&["--args", "@missing.json"], "", "--args @missing.json: failed to read missing.json"),
+        (&["--args", "@s.js"], "", "--args @s.js: args is not valid JSON"),
         (&["--limits", r#"{"maxTotalAgents": "six"}"#], "", "--limits: maxTotalAgents: invalid type"),
         (&["--limits", r#"{"maxAgents": 6}"#], "", "--limits: maxAgents: unknown field"),
         (&["--arg", "1"], "", "'--args'"),
@@ -75,4 +79,37 @@ fn a_run_whose_lines_nobody_reads_any_more_is_cancelled() {
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert!(line.contains("workflow/start"), "{line}");
     assert_eq!(child.wait().unwrap().code(), Some(130));
+}
+
+#[test]
+fn args_are_what_their_json_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let bom = folder.path().join("bom.json");
+    fs::write(&bom, "\u{feff}{\"a\": 1}").unwrap();
+    let bom = format!("@{}", bom.display());
+    for (args, value) in [
+        ("-1", "-1"),
+        ("-1.5e3", "-1500"),
+        ("0", "0"),
+        ("\"text\"", "\"text\""),
+        ("null", "null"),
+        (&bom, "{\n  \"a\": 1\n}"),
+    ] {
+        let output = run(&["run", "-", "--args", args], "return args");
+        assert_eq!(stdout(&output), format!("{value}\n"), "{args}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn args_that_the_script_does_not_take_are_named_with_their_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("args.json");
+    fs::write(&file, r#"{"files": 1}"#).unwrap();
+    let script = "export const meta = { name: 'n', description: 'd',
+        args: { type: 'object', properties: { files: { type: 'array' } } } }
+        return args";
+    let output = run(&["run", "-", "--args", &format!("@{}", file.display())], script);
+    assert_eq!(output.status.code(), Some(2));
+    let said = stderr(&output);
+    assert!(said.contains("files") && said.contains("args.json"), "{said}");
 }

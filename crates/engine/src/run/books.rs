@@ -24,7 +24,7 @@ use serde_json::value::RawValue;
 
 use crate::activity::RunActivity;
 use crate::limits::Limits;
-use crate::subagents::AgentRequest;
+use crate::subagents::{AgentRequest, FailureReason};
 
 /// Longest default label, in characters.
 const LABEL_CHARS: usize = 48;
@@ -71,13 +71,13 @@ pub(crate) enum ChildEnd {
     /// With an answer.
     Completed(Reply),
     /// Without success, and why.
-    Failed(String),
+    Failed(FailureReason),
     /// Because it was told to.
     Cancelled,
     /// The provider broke, and how.
     Broken(String),
     /// The provider broke for good: no other child can run.
-    Fatal(String),
+    Fatal(FailureReason),
 }
 
 /// How the script ended.

@@ -105,10 +105,8 @@ async fn check(answer: Answer, schema: Option<Arc<Schema>>) -> ChildEnd {
         if violations.is_empty() {
             ChildEnd::Completed(Reply::Json(value.to_string()))
         } else {
-            ChildEnd::Failed(format!(
-                "the child's value does not satisfy the schema: {}",
-                violations.join("; ")
-            ))
+            let violations = violations.join("; ");
+            ChildEnd::Failed(format!("the child's value does not satisfy the schema: {violations}").into())
         }
     };
     if quick {

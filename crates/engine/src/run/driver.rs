@@ -13,7 +13,7 @@ use futures::future::{BoxFuture, poll_fn};
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt as _, StreamExt as _};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
-use tokio::time::{Sleep, sleep, timeout};
+use tokio::time::{Instant, Sleep, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::books::{Books, Effect, ScopeId, ScriptEnd};
@@ -49,13 +49,11 @@ pub(crate) struct Plan {
     pub(crate) agent_types: Option<Arc<dyn AgentTypes>>,
     pub(crate) observers: Vec<Box<dyn Observer>>,
     pub(crate) slots: Arc<Semaphore>,
-    pub(crate) clock: Clock,
+    /// When the run begins, in milliseconds since 1970.
+    pub(crate) now_ms: u64,
     /// Whatever else ends the run: the caller's token, the engine's end.
     pub(crate) cancelled_by: Vec<(CancellationToken, &'static str)>,
 }
-
-/// Milliseconds since 1970.
-pub(crate) type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
 
 /// Starts the run's task on the current Tokio runtime.
 pub(crate) fn spawn(plan: Plan) -> Run {
@@ -66,7 +64,8 @@ pub(crate) fn spawn(plan: Plan) -> Run {
 
     let activity = Arc::new(RunActivity::new(!plan.observers.is_empty()));
     let (dispatcher, telling) = Dispatcher::start(plan.observers, meta.clone());
-    let books = Books::open(plan.id.clone(), plan.parent, meta, plan.limits.clone(), activity.clone());
+    let mut books = Books::open(plan.id.clone(), plan.parent, meta, plan.limits.clone(), activity.clone());
+    plan.script.ignored().for_each(|ignored| books.warn(&ignored));
     let start = (plan.start_time_ms, plan.seed);
     let (sender, called) = mpsc::unbounded_channel();
     let who = (plan.provider.clone(), plan.agent_types);
@@ -88,7 +87,7 @@ pub(crate) fn spawn(plan: Plan) -> Run {
         script: plan.script,
         provider: plan.provider,
         slots: plan.slots,
-        clock: plan.clock,
+        began: (plan.now_ms, Instant::now()),
         dispatcher,
         activity,
         events: 0,
@@ -122,7 +121,8 @@ struct Driver {
     script: Script,
     provider: Arc<dyn Subagents>,
     slots: Arc<Semaphore>,
-    clock: Clock,
+    /// When the run began, in milliseconds since 1970 and by the clock that never goes back.
+    began: (u64, Instant),
     dispatcher: Dispatcher,
     activity: Arc<RunActivity>,
     events: u64,
@@ -220,9 +220,9 @@ impl Driver {
         }
     }
 
-    /// Something that the host gave, a clock or the drop of a child, panicked in the run's task.
+    /// Something that the host gave, such as the drop of a child, panicked in the run's task.
     fn panicked(&self) {
-        let error = ErrorCode::Internal.error("the task of the run panicked: a provider or the clock did");
+        let error = ErrorCode::Internal.error("the task of the run panicked: a provider did");
         self.shared.books().script_ended(ScriptEnd::stopped(error));
     }
 
@@ -247,9 +247,9 @@ impl Driver {
             match effect {
                 Effect::Emit(kind) => {
                     self.events += 1;
-                    let (id, n, clock) = (&self.id, self.events, &self.clock);
-                    // The clock is the host's; without a time an event is still an event.
-                    let at = catch_unwind(AssertUnwindSafe(|| clock())).unwrap_or_default();
+                    let (id, n, (began, since)) = (&self.id, self.events, self.began);
+                    let passed = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
+                    let at = began.saturating_add(passed);
                     self.dispatcher.dispatch(|| Event { kind, id: id.clone(), n, at });
                 }
                 Effect::Answer(to, answer) => answer_call(to, answer),

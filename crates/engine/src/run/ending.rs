@@ -14,6 +14,9 @@ use crate::script::{Script, Thrown};
 /// Most errors of a kind that are told of one script: rejections without a handler, errors that became null.
 const MAX_ERRORS: usize = 10;
 
+/// Most repaired parts of values that are told of one script.
+const MAX_REPAIRS: usize = 20;
+
 /// Most lines of lost calls that are told of one script, and most places that its guest tells.
 const MAX_LINES: usize = 10;
 const MAX_PLACES: usize = 50;
@@ -34,6 +37,7 @@ pub(super) fn read(
                     lost_calls: lost_calls(report.never_awaited, &report.never_awaited_places, &thrown),
                     errors: rejections(&report.unhandled_rejections, &thrown)
                         .chain(swallowed(&report.swallowed_errors, report.swallowed_count, &thrown))
+                        .chain(repaired(&report.repairs, script, &thrown))
                         .collect(),
                 },
                 outcome: outcome(report.outcome, &thrown, limits),
@@ -76,6 +80,22 @@ fn swallowed(
         (more > 0).then(|| format!("{more} more items of parallel() and pipeline() became null by errors"));
     told.map(|swallowed| format!("{} became null: {}", swallowed.item, thrown.read(&swallowed.error).message))
         .chain(more)
+}
+
+/// What to say of values that were not plain data, and of which something else was made.
+fn repaired(repairs: &[wit::Repair], script: &Script, thrown: &Thrown<'_>) -> impl Iterator<Item = String> {
+    let told = repairs.iter().take(MAX_REPAIRS).map(|repair| {
+        let line = match &repair.stack {
+            Some(stack) => thrown.line(stack),
+            None => script.line_of_return(&repair.path),
+        };
+        let place = line.map(|line| format!(" (line {line})")).unwrap_or_default();
+        let subject = if repair.path.is_empty() { "it" } else { &repair.path };
+        format!("{}: {subject} {}{place}", repair.value, repair.message)
+    });
+    let more =
+        (repairs.len() > MAX_REPAIRS).then(|| "more parts of values were not plain JSON data".to_owned());
+    told.chain(more)
 }
 
 fn outcome(

@@ -22,7 +22,7 @@ mod timers;
 pub(crate) use books::{MAX_LEVELS, Reply, default_label};
 #[cfg(fuzzing)]
 pub(crate) use driver::Guest;
-pub(crate) use driver::{Clock, MakeGuest, Plan, spawn};
+pub(crate) use driver::{MakeGuest, Plan, spawn};
 pub use handle::Run;
 pub(crate) use link::Link;
 pub(crate) use nested::Nursery;

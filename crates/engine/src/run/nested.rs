@@ -71,6 +71,7 @@ async fn run_inside(
         opened = opening => opened?,
     };
     script.check_args(args.as_deref()).await?;
+    script.ignored().for_each(|ignored| run.books().warn(&format!("workflow {shown}: {ignored}")));
     let settings = run.settings(&script, args, scope.id);
     let link = Link::new(run.clone(), scope.id, script.dialect);
     let report = make_guest(settings, Arc::new(link)).await;

@@ -20,9 +20,9 @@ use serde_json::{Map, Value};
 pub(super) use self::references::part;
 use self::references::{child, tokens};
 
+use super::Origin;
 use super::cost::MAX_NESTING;
 use super::keywords::{self, Content, FORMATS, Keyword, TYPES};
-use super::Origin;
 use crate::closest::closest;
 
 /// The URI of the draft that every schema is rewritten to.
@@ -374,7 +374,9 @@ impl<'a> Reader<'a> {
                     self.schema(target)?;
                 }
                 Target::Nowhere => {
-                    return Err(self.origin.refuse_at(&place, &format!("refers to {reference:?}, which is no schema")));
+                    return Err(self
+                        .origin
+                        .refuse_at(&place, &format!("refers to {reference:?}, which is no schema")));
                 }
             }
         }
@@ -425,7 +427,9 @@ impl<'a> Reader<'a> {
             let did_you_mean =
                 meant.map(|meant| format!("; did you mean {:?}?", meant.name)).unwrap_or_default();
             if meant.is_some_and(|meant| meant.constrains && meant.content.fits(content)) {
-                return Err(self.origin.refuse_at(&place, &format!("is not a keyword of JSON Schema{did_you_mean}")));
+                return Err(self
+                    .origin
+                    .refuse_at(&place, &format!("is not a keyword of JSON Schema{did_you_mean}")));
             }
             if content.get("type").is_some_and(|kind| Content::Types.fits(kind)) {
                 let message = "is not a keyword of JSON Schema; if it is a property, put it into properties";

@@ -6,7 +6,6 @@
 use std::ops::Range;
 
 use fanfold_types::{ErrorCode, Meta, WorkflowError};
-use serde_json::Value;
 
 use super::hint;
 use super::lex::{self, Cursor};
@@ -17,12 +16,17 @@ use super::words;
 /// The name of the header's value in paths.
 const ROOT: &str = "meta";
 
+/// Most fields that are ignored and told of, one by one.
+const MAX_IGNORED: usize = 10;
+
 const EXAMPLE: &str = "export const meta = {name: \"short-name\", description: \"what it does\"}";
 
 /// A header that has been read.
 #[derive(Debug)]
 pub(super) struct Header {
     pub(super) meta: Meta,
+    /// Warnings of fields that mean nothing, each with its place.
+    pub(super) ignored: Vec<WorkflowError>,
     span: Range<usize>,
     literal: usize,
 }
@@ -90,21 +94,44 @@ pub(super) fn read(source: &Source) -> Result<Option<Header>, WorkflowError> {
     let literal = value.gap().map_or(cursor.at, |_| value.at);
     let (value, end) = literal::read(source, literal, ROOT)?;
     let end = ending(source, end)?;
-    let meta = meta(source, literal, &value)?;
-    Ok(Some(Header { meta, span: start..end, literal }))
-}
-
-fn meta(source: &Source, literal: usize, value: &Value) -> Result<Meta, WorkflowError> {
-    Meta::from_value(value).map_err(|error| {
+    let (meta, ignored) = Meta::from_header(&value).map_err(|error| {
         let path = error.path.unwrap_or_else(|| ROOT.into());
         error_on(source, literal, path, error.message)
-    })
+    })?;
+    let ignored = placed(source, literal, ignored);
+    Ok(Some(Header { meta, ignored, span: start..end, literal }))
 }
 
-/// An error on a value of the header: where that stands, or else where the header's literal begins.
+/// The first warnings of fields that are ignored, with their places, and how many more there are.
+fn placed(source: &Source, literal: usize, ignored: Vec<WorkflowError>) -> Vec<WorkflowError> {
+    let more = ignored.len().saturating_sub(MAX_IGNORED);
+    let mut warnings: Vec<WorkflowError> = ignored
+        .into_iter()
+        .take(MAX_IGNORED)
+        .map(|WorkflowError { message, path, .. }| {
+            let path = path.unwrap_or_default();
+            let (line, column) = source.place(place(source, literal, &path));
+            WorkflowError::thrown(words::brief(&message, words::MAX_MESSAGE))
+                .at(line, column)
+                .on(words::brief(&path, words::MAX_MESSAGE))
+        })
+        .collect();
+    if more > 0 {
+        warnings
+            .push(WorkflowError::thrown(format!("{ROOT}: {more} more unknown fields are ignored")).on(ROOT));
+    }
+    warnings
+}
+
+/// An error on a value of the header.
 fn error_on(source: &Source, literal: usize, path: String, message: String) -> WorkflowError {
-    let at = literal::find(source, literal, ROOT, &path).unwrap_or(literal);
+    let at = place(source, literal, &path);
     source.error(ErrorCode::MetaInvalid, at, message).on(path)
+}
+
+/// Where the value of the header with this path stands, or else where the header's literal begins.
+fn place(source: &Source, literal: usize, path: &str) -> usize {
+    literal::find(source, literal, ROOT, path).unwrap_or(literal)
 }
 
 /// Checks what stands behind the literal, and says where the header ends.

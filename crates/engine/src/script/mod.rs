@@ -10,7 +10,7 @@
 //! - `literal`: JavaScript literals as JSON, without running anything
 //! - `source`: lines and columns of the author's text
 //! - `stack`: thrown errors, with the author's lines and columns
-//! - `calls`: which hooks a script calls
+//! - `calls`: which hooks a script calls; `returns`: where it returns a value
 //! - `names`: what a script may call, and what a name that it lacks was meant to be
 //! - `hint`: syntax errors in better words; `typescript` recognises TypeScript for it
 //! - `lint`: what a run would ignore or refuse, as far as the text tells
@@ -25,6 +25,7 @@ mod lex;
 mod lint;
 mod literal;
 mod names;
+mod returns;
 mod source;
 mod stack;
 mod string;
@@ -45,7 +46,7 @@ use source::Source;
 pub(crate) use stack::Thrown;
 
 use crate::agent_types::AgentTypes;
-use crate::schema::Schema;
+use crate::schema::{Ignored, Schema};
 
 /// How a script's metadata is given, which decides what globals the script has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +72,8 @@ pub struct Script {
     /// How the metadata was given.
     pub dialect: Dialect,
     source: Source,
+    /// Fields of the header that are ignored, as warnings.
+    ignored: Vec<WorkflowError>,
     /// `meta.args`.
     args: Option<Arc<Schema>>,
 }
@@ -85,8 +88,9 @@ impl Script {
     /// Reads a script whose metadata stands beside it, in its header, or in both.
     ///
     /// # Errors
-    /// `META_INVALID` when there is no metadata, it is not what [`Meta`] asks for, its `args` are no schema that can be
-    /// enforced, the header is not a plain literal, or header and `meta` differ. `SCRIPT_PARSE` when the text is Markdown. Any other text is taken:
+    /// `META_INVALID` when there is no metadata, it is not what [`Meta`] asks for (a header may have fields that are
+    /// not known), its `args` are no schema that can be enforced, the header is not a plain literal, or header and
+    /// `meta` differ. `SCRIPT_PARSE` when the text is Markdown. Any other text is taken:
     /// whether it is JavaScript is for the sandbox to find out.
     pub fn read(text: &str, meta: Option<Meta>) -> Result<Self, WorkflowError> {
         let source = Source::new(text);
@@ -113,7 +117,16 @@ impl Script {
             Err(error) => return Err(header.map_or(error.clone(), |header| header.place(&source, error))),
         };
         let body = blanked(text, header::opening(text), header.as_ref().map(Header::span));
-        Ok(Self { meta, body, dialect, source, args })
+        let ignored = header.map(|header| header.ignored).unwrap_or_default();
+        Ok(Self { meta, body, dialect, source, ignored, args })
+    }
+
+    /// Warnings of fields of the header that are ignored, for people, each with its line.
+    pub(crate) fn ignored(&self) -> impl Iterator<Item = String> {
+        self.ignored.iter().map(|warning| match warning.line {
+            Some(line) => format!("{} (line {line})", warning.message),
+            None => warning.message.clone(),
+        })
     }
 
     /// Checks args, as JSON text, against what the metadata says of them. Without args the script has none to read, so
@@ -153,7 +166,7 @@ impl Script {
         names::globals(self.dialect).collect()
     }
 
-    /// What a run would ignore or refuse, as far as the text tells it: options that `agent()` does not have or whose
+    /// What a run would ignore or refuse, as far as the text tells it: fields of the header that mean nothing, options that `agent()` does not have or whose
     /// values it does not take, globals that scripts lack, names that nothing has, and, if `agent_types` is given, kinds of agents that it
     /// does not define. In the order of the text, each with line and column, and with the code that the run would
     /// fail with if it has one.
@@ -161,7 +174,28 @@ impl Script {
     /// A guess that errs on the side of silence: it sees what is written in a call or in a constant, and not what a
     /// variable holds.
     pub fn warnings(&self, agent_types: Option<&dyn AgentTypes>) -> Vec<WorkflowError> {
-        lint::find(&self.source, &self.body, self.dialect, agent_types)
+        let mut found = self.ignored.clone();
+        found.extend(self.ignored_of_args());
+        found.extend(lint::find(&self.source, &self.body, self.dialect, agent_types));
+        found.truncate(lint::MAX_WARNINGS);
+        found
+    }
+
+    /// What `meta.args` has that has no effect on which args are taken.
+    fn ignored_of_args(&self) -> Vec<WorkflowError> {
+        let header = header::read(&self.source).ok().flatten();
+        self.args
+            .iter()
+            .flat_map(|schema| schema.ignored())
+            .map(|Ignored { path, message }| {
+                let warning = WorkflowError::thrown(format!("{path} {message}")).on(path);
+                match &header {
+                    // It is a warning: a run does not fail with the code.
+                    Some(header) => WorkflowError { code: None, ..header.place(&self.source, warning) },
+                    None => warning,
+                }
+            })
+            .collect()
     }
 
     /// The error a script threw, from the text QuickJS makes of it: `name: message`, then its stack.
@@ -170,6 +204,11 @@ impl Script {
     /// that stay count columns in characters. The error's place is that of the first frame that stays.
     pub fn thrown(&self, text: &str) -> WorkflowError {
         Thrown::by(self).read(text)
+    }
+
+    /// The line on which the script returns a value that has something at this path, if the text tells.
+    pub(crate) fn line_of_return(&self, path: &str) -> Option<u32> {
+        returns::find(&self.body, path).map(|offset| self.source.line_of(offset))
     }
 
     /// `SCRIPT_PARSE` from a syntax error of QuickJS: in better words, with a column, and with a hint where the

@@ -158,6 +158,34 @@ async fn a_result_that_was_read_is_no_answer_to_the_next_call() {
 }
 
 #[tokio::test]
+async fn a_failure_is_told_once_by_whichever_way() {
+    let (server, _) = server(|_, options| options.answer_within = Some(Duration::from_millis(20)));
+    let mut client = Wire::connect(&server, json!({})).await;
+    for by_status in [false, true] {
+        let script = format!("await agent('sleep:100'); throw new Error('boom {by_status}')");
+        let run_id = client.run(&script).await["structuredContent"]["runId"].clone();
+        let listed = async |client: &mut Wire| {
+            let runs = client.call("workflow_status", json!({})).await["structuredContent"]["runs"].clone();
+            runs.as_array().unwrap().iter().find(|run| run["runId"] == run_id).unwrap()["state"].clone()
+        };
+        while listed(&mut client).await == "running" {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        if by_status {
+            let status = client.call("workflow_status", json!({"runId": run_id})).await;
+            assert_eq!(status["structuredContent"]["state"], "error");
+        } else {
+            let found = client.run(&script).await;
+            let value = &found["structuredContent"];
+            assert_eq!((&value["runId"], &value["state"]), (&run_id, &json!("error")), "{found}");
+            assert!(value["notice"].as_str().unwrap().contains("an equal call"), "{found}");
+        }
+        let anew = client.run(&script).await["structuredContent"].clone();
+        assert_ne!(anew["runId"], run_id);
+    }
+}
+
+#[tokio::test]
 async fn a_start_that_is_asked_for_again_is_told_the_run_that_it_started() {
     let (server, agents) = server(|_, _| {});
     let mut client = Wire::connect(&server, json!({})).await;

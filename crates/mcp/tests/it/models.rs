@@ -89,7 +89,9 @@ async fn a_client_that_refuses_makes_the_agent_fail_and_not_the_run() {
     let answer = client.answer(id).await;
     let value = &answer["result"]["structuredContent"];
     assert_eq!(value["result"], json!([null]));
-    assert_eq!(value["failures"][0]["reason"], "the MCP client refused: User rejected sampling request");
+    let failure = &value["failures"][0];
+    assert_eq!(failure["kind"], "refusal");
+    assert_eq!(failure["reason"], "refusal: the MCP client refused: User rejected sampling request");
 }
 
 #[tokio::test]

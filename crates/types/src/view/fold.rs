@@ -295,7 +295,7 @@ impl RunView {
             }
             EventKind::AgentRefused { agent: refused } => {
                 let agent = &refused.agent;
-                self.fail(agent.seq, &agent.label, &refused.reason);
+                self.fail(agent.seq, &agent.label, None, &refused.reason);
                 self.agent_ended(
                     agent.seq.into(),
                     AgentState::Refused,
@@ -310,9 +310,9 @@ impl RunView {
             }
             EventKind::AgentRetry { agent } => self.agent_retries(agent, at),
             EventKind::AgentProgress { agent } => self.agent_says(agent, at),
-            EventKind::AgentEnd { agent: EndedAgent { agent, outcome, usage, reason } } => {
+            EventKind::AgentEnd { agent: EndedAgent { agent, outcome, usage, kind, reason } } => {
                 if let Some(reason) = reason {
-                    self.fail(agent.seq, &agent.label, reason);
+                    self.fail(agent.seq, &agent.label, kind.as_deref(), reason);
                 }
                 self.agent_ended(agent.seq.into(), (*outcome).into(), *usage, reason.as_deref(), Some(at));
             }
@@ -525,10 +525,11 @@ impl RunView {
         }
     }
 
-    fn fail(&mut self, seq: u32, label: &str, reason: &str) {
+    fn fail(&mut self, seq: u32, label: &str, kind: Option<&str>, reason: &str) {
         if !self.run.has_result {
             let (label, reason) = (label.to_string(), reason.to_string());
-            self.failures.push(AgentFailure { seq, label, reason });
+            let kind = kind.map(ToString::to_string);
+            self.failures.push(AgentFailure { kind, ..AgentFailure::new(seq, label, reason) });
             self.failures_changed = self.revision;
         }
     }

@@ -44,7 +44,10 @@ async fn a_child_need_not_read_its_prompt() {
 #[tokio::test]
 async fn an_answer_longer_than_allowed_is_a_failure() {
     let agents = sh("yes").max_answer_bytes(1 << 20);
-    assert_eq!(run(&agents, AgentRequest::new("x")).await, failed("the answer is longer than 1048576 bytes"));
+    assert_eq!(
+        run(&agents, AgentRequest::new("x")).await,
+        failed("answerSize: the answer is longer than 1048576 bytes")
+    );
     let agents = sh("printf 1234").max_answer_bytes(4);
     assert_eq!(run(&agents, AgentRequest::new("x")).await.unwrap().text, "1234");
 }
@@ -52,21 +55,24 @@ async fn an_answer_longer_than_allowed_is_a_failure() {
 #[tokio::test]
 async fn a_failure_tells_its_status_and_what_the_child_said_last() {
     for (script, diagnostic) in [
-        ("exit 3", "exit status 3"),
-        ("echo answer; printf ' why\\nso \\n' >&2; exit 3", "exit status 3: why\nso"),
-        ("echo told here; exit 1", "exit status 1: told here"),
-        ("kill -9 $$", "killed by signal 9"),
-        ("echo bad >&2; kill -TERM $$", "killed by signal 15: bad"),
+        ("exit 3", "exit: exit status 3"),
+        (
+            "echo answer; printf ' why\\nso \\n' >&2; exit 3",
+            "exit: exit status 3; standard error: why\nso; it had said: answer",
+        ),
+        ("echo told here; exit 1", "exit: exit status 1; it had said: told here"),
+        ("kill -9 $$", "exit: killed by signal 9"),
+        ("echo bad >&2; kill -TERM $$", "exit: killed by signal 15; standard error: bad"),
     ] {
         assert_eq!(run(&sh(script), AgentRequest::new("x")).await, failed(diagnostic), "{script}");
     }
-    for stream in ["1", "2"] {
+    for (stream, name) in [("1", "it had said"), ("2", "standard error")] {
         let script = format!("(yes x | head -n 1000000; echo end) >&{stream}; exit 1");
         let Err(error) = run(&sh(&script), AgentRequest::new("x")).await else { panic!("it must fail") };
         let diagnostic = error.to_string();
-        assert!(diagnostic.starts_with("exit status 1: …"), "{diagnostic}");
+        assert!(diagnostic.starts_with(&format!("exit: exit status 1; {name}: …")), "{diagnostic}");
         assert!(diagnostic.ends_with("x\nx\nend"), "{diagnostic}");
-        assert!(diagnostic.len() < 9000, "{}", diagnostic.len());
+        assert!(diagnostic.len() < 1100, "{}", diagnostic.len());
     }
 }
 

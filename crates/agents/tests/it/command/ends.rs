@@ -116,7 +116,7 @@ async fn a_child_that_closes_its_streams_is_still_in_hand() {
     assert_eq!(child.result.await.unwrap(), Err(ChildError::Cancelled));
     let mut request = AgentRequest::new("x");
     request.options.timeout_ms = Some(50);
-    assert_eq!(run(&sh("exec >&- 2>&-; sleep 60"), request).await, failed("timed out after 50 ms"));
+    assert_eq!(run(&sh("exec >&- 2>&-; sleep 60"), request).await, failed("timeout: no answer within 50 ms"));
 }
 
 #[tokio::test]
@@ -161,7 +161,7 @@ async fn a_child_out_of_time_ends_and_is_not_tried_again() {
     let mut request = AgentRequest::new("x");
     request.options.timeout_ms = Some(50);
     request.options.retries = Some(5);
-    assert_eq!(run(&agents, request).await, failed("timed out after 50 ms"));
+    assert_eq!(run(&agents, request).await, failed("timeout: no answer within 50 ms"));
     assert!(!folder.path().join("attempt-2").exists());
 }
 
@@ -176,9 +176,9 @@ async fn a_timeout_beyond_all_time_is_none() {
 async fn a_failure_is_tried_again_as_often_as_asked_for() {
     let agents = sh("[ $FANFOLD_ATTEMPT = 3 ] && echo third || { echo $FANFOLD_ATTEMPT >&2; exit 1; }");
     for (retries, expected) in [
-        (None, failed("exit status 1: 1")),
-        (Some(0), failed("exit status 1: 1")),
-        (Some(1), failed("exit status 1: 2")),
+        (None, failed("exit: exit status 1; standard error: 1")),
+        (Some(0), failed("exit: exit status 1; standard error: 1")),
+        (Some(1), failed("exit: exit status 1; standard error: 2")),
         (Some(2), Ok(Answer::text("third"))),
         (Some(9), Ok(Answer::text("third"))),
     ] {

@@ -50,7 +50,9 @@ async fn it_is_asked_for_only_so_often() {
         let folder = tempfile::tempdir().unwrap();
         let agents = noting(folder.path(), r#"echo "{\"m\": $FANFOLD_ATTEMPT}""#).schema_attempts(attempts);
         let diagnostic = format!(
-            "no answer satisfied the schema, asked {times}; the last: (root): \"n\" is a required property"
+            "schema: no answer satisfied the schema, asked {times}; the last: (root): \"n\" is a required property; \
+             it had said: {{\"m\": {}}}",
+            attempts.max(1)
         );
         assert_eq!(run(&agents, request()).await, failed(&diagnostic));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), attempts.max(1) as usize);
@@ -63,7 +65,7 @@ async fn a_failure_between_attempts_is_a_failure_unless_retried() {
     let script = r#"case $FANFOLD_ATTEMPT in 2) exit 9;; 4) echo '{"n": 1}';; *) echo no;; esac"#;
     let folder = tempfile::tempdir().unwrap();
     let agents = noting(folder.path(), script).schema_attempts(2);
-    assert_eq!(run(&agents, request()).await, failed("exit status 9"));
+    assert_eq!(run(&agents, request()).await, failed("exit: exit status 9"));
     let mut request = request();
     request.options.retries = Some(1);
     assert_eq!(run(&agents, request).await.unwrap().structured, Some(json!({"n": 1})));

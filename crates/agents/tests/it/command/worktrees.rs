@@ -105,6 +105,31 @@ async fn a_worktree_without_changes_is_removed_with_its_branch() {
 }
 
 #[tokio::test]
+async fn making_a_worktree_counts_as_the_agents_time() {
+    let repository = Repository::new();
+    fs::write(repository.path().join(".gitattributes"), "file filter=slow\n").unwrap();
+    repository.git("add --all");
+    repository.git("commit --quiet --message attributes");
+    let status = Program::new("git")
+        .args(["config", "filter.slow.smudge", "sleep 5; cat"])
+        .current_dir(repository.path())
+        .status();
+    assert!(status.unwrap().success());
+    let agents = repository.agents("echo never").await;
+    let mut request = isolated(1, "slow");
+    request.options.timeout_ms = Some(500);
+    let begin = std::time::Instant::now();
+    let child = agents.start(request, CancellationToken::new()).await.unwrap();
+    assert_eq!(child.id, "sh-not-started");
+    let error = child.result.await.unwrap_err();
+    assert!(
+        matches!(&error, ChildError::Failed(reason) if reason.kind.as_deref() == Some("timeout")),
+        "{error}"
+    );
+    assert!(begin.elapsed().as_secs() < 5, "{:?}", begin.elapsed());
+}
+
+#[tokio::test]
 async fn a_worktree_with_changes_is_kept_and_reported_however_its_child_ends() {
     let commit = "git commit --quiet --all --message";
     for (script, ends_well, commits, uncommitted, branch) in [

@@ -115,5 +115,5 @@ async fn an_address_that_does_not_resolve_does_not_show_the_url() {
     let child = agents.start(AgentRequest::new("p"), CancellationToken::new()).await.unwrap();
     let error = child.result.await.unwrap_err();
     assert!(!error.to_string().contains("secret"), "{error}");
-    assert_eq!(FailureKind::of(&error.to_string()), Some(FailureKind::Connection));
+    assert!(error.to_string().starts_with("connection: "), "{error}");
 }

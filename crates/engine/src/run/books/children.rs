@@ -87,13 +87,9 @@ impl<R> Books<R> {
         self.terminal.is_none() && self.scopes.contains_key(&call.scope)
     }
 
-    fn fail(&mut self, seq: u32, label: &str, reason: String) {
-        self.failures.push(AgentFailure { seq, label: label.to_owned(), reason });
-    }
-
     /// A call does not start although its answer is wanted.
     fn refuse(&mut self, seq: u32, call: &Call<R>, reason: String) {
-        self.fail(seq, &call.label, reason.clone());
+        self.failures.push(AgentFailure::new(seq, &*call.label, reason.clone()));
         let agent = QueuedAgent { seq, label: call.label.clone(), phase: call.phase.clone() };
         self.effects
             .push_back(Effect::Emit(EventKind::AgentRefused { agent: RefusedAgent { agent, reason } }));
@@ -135,31 +131,34 @@ impl<R> Books<R> {
         // What a child does after it was told to stop is stopping, unless it made it.
         let stopped = !self.is_wanted(&call) && !matches!(end, ChildEnd::Completed(_));
         let mut refusal = None;
-        let (outcome, reason, answer) = match end {
+        let (outcome, failure, answer) = match end {
             _ if stopped => (AgentOutcome::Cancelled, None, Ok(Reply::None)),
             ChildEnd::Completed(reply) => (AgentOutcome::Completed, None, Ok(reply)),
-            ChildEnd::Failed(reason) => (AgentOutcome::Failed, Some(cut(&reason)), Ok(Reply::None)),
+            ChildEnd::Failed(failure) => (AgentOutcome::Failed, Some(failure), Ok(Reply::None)),
             ChildEnd::Cancelled => {
-                let reason = "it stopped without having been told to".to_owned();
-                (AgentOutcome::Cancelled, Some(reason), Ok(Reply::None))
+                let failure = "it stopped without having been told to".into();
+                (AgentOutcome::Cancelled, Some(failure), Ok(Reply::None))
             }
-            ChildEnd::Broken(ref reason) | ChildEnd::Fatal(ref reason) => {
-                let reason = cut(reason);
-                if matches!(end, ChildEnd::Fatal(_)) {
-                    let reason = cut_to(&reason, NAME_CHARS);
-                    let message = format!("no more agents start, since agent {seq} found: {reason}");
-                    refusal = Some(ErrorCode::AgentStart.error(message));
-                }
-                let message =
-                    format!("the provider broke while agent {seq} ({:?}) ran: {reason}", call.label);
-                (AgentOutcome::Failed, Some(reason), Err(ErrorCode::AgentResult.error(message)))
+            ChildEnd::Broken(reason) => {
+                let error = broken(seq, &call.label, &reason);
+                (AgentOutcome::Failed, Some(reason.into()), Err(error))
+            }
+            ChildEnd::Fatal(failure) => {
+                let reason = failure.to_string();
+                let found = cut_to(&reason, NAME_CHARS);
+                let message = format!("no more agents start, since agent {seq} found: {found}");
+                refusal = Some(ErrorCode::AgentStart.error(message));
+                (AgentOutcome::Failed, Some(failure), Err(broken(seq, &call.label, &reason)))
             }
         };
-        if let Some(reason) = &reason {
-            self.fail(seq, &call.label, reason.clone());
+        let kind = failure.as_ref().and_then(|failure| Some(cut_to(failure.kind.as_ref()?, NAME_CHARS)));
+        let reason = failure.map(|failure| cut(&failure.to_string()));
+        if let Some(reason) = reason.clone() {
+            let failure = AgentFailure::new(seq, &*call.label, reason);
+            self.failures.push(AgentFailure { kind: kind.clone(), ..failure });
         }
         if let Stage::Running(agent) = call.stage {
-            let agent = EndedAgent { usage: call.usage, reason, ..EndedAgent::new(agent, outcome) };
+            let agent = EndedAgent { usage: call.usage, kind, reason, ..EndedAgent::new(agent, outcome) };
             self.effects.push_back(Effect::Emit(EventKind::AgentEnd { agent }));
         }
         if let Some(reply) = call.reply {
@@ -174,4 +173,10 @@ impl<R> Books<R> {
     pub(crate) fn left(&mut self, worktree: Worktree) {
         self.worktrees.push(worktree);
     }
+}
+
+/// What the script gets of an agent whose provider broke.
+fn broken(seq: u32, label: &str, reason: &str) -> WorkflowError {
+    let reason = cut(reason);
+    ErrorCode::AgentResult.error(format!("the provider broke while agent {seq} ({label:?}) ran: {reason}"))
 }

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::references::part;
 use super::super::OPTION;
+use super::references::part;
 use super::*;
 
 /// A schema with this as its property `p`.

@@ -152,8 +152,8 @@ fn args_that_no_value_can_be_checked_against_are_refused_at_their_place() {
     for (args, path, column) in [
         ("1", "meta.args", 57),
         ("{type: 'array'}", "meta.args.type", 64),
-        ("{type: 'object', required: 1}", "meta.args", 57),
-        ("{type: 'object', properties: {a: {$ref: 'x.json'}}}", "meta.args", 57),
+        ("{type: 'object', required: 1}", "meta.args.required", 84),
+        ("{type: 'object', properties: {a: {$ref: 'x.json'}}}", "meta.args.properties.a.$ref", 97),
     ] {
         let error = refused(&format!("{head}{args}}}"));
         assert_eq!(

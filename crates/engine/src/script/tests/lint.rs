@@ -106,3 +106,13 @@ fn the_examples_are_clean() {
         assert_eq!(warnings(&std::fs::read_to_string(path).unwrap()), [""; 0], "{script}");
     }
 }
+
+#[test]
+fn what_the_schema_of_args_has_without_effect_is_told_with_its_place() {
+    let text = "export const meta = {\n  name: 'n',\n  description: 'd',\n  args: { type: 'object', properties: { n: { \
+                type: 'integer', maxlen: 3 } } },\n}\n";
+    let warnings = Script::read(text, None).unwrap().warnings(None);
+    let [warning] = warnings.as_slice() else { panic!("{warnings:?}") };
+    assert_eq!((warning.path.as_deref(), warning.line), (Some("meta.args.properties.n.maxlen"), Some(4)));
+    assert_eq!(warning.code, None);
+}

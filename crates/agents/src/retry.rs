@@ -2,11 +2,7 @@
 
 use std::time::Duration;
 
-use fanfold::{AgentRequest, Answer, ChildError};
-use tokio::time::{Instant, sleep};
-
-use crate::failure::{Failure, FailureKind, Reason};
-use crate::patience::{Patience, Stop};
+use crate::failure::{Failure, Reason};
 
 /// The first pause before another try, and the longest that is chosen here.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
@@ -14,66 +10,24 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(16);
 
 /// How to try again.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Retries {
+pub(crate) struct RetryPolicy {
     /// How often failures that may pass are tried again, where the call does not say how often.
     pub(crate) transient: u32,
     /// The longest pause that the other side may ask for.
     pub(crate) longest_wait: Duration,
 }
 
-/// What can be tried again.
-pub(crate) trait Attempt: Send {
-    /// Tries once, from the beginning.
-    fn attempt(&mut self) -> impl Future<Output = Result<Answer, Failure>> + Send;
-}
-
-impl From<Stop> for Failure {
-    fn from(stop: Stop) -> Self {
-        match stop {
-            Stop::Cancelled => Self::Cancelled,
-            Stop::TimedOut(ms) => Self::new(FailureKind::Timeout, format!("no answer within {ms} ms")),
-        }
-    }
-}
-
-impl Retries {
-    /// Tries until there is an answer, or no try is left.
-    pub(crate) async fn run(
-        self,
-        work: &mut impl Attempt,
-        request: &AgentRequest,
-        patience: &Patience,
-    ) -> Result<Answer, ChildError> {
-        let mut tries = 0;
-        loop {
-            let failure = match work.attempt().await {
-                Ok(answer) => return Ok(answer),
-                Err(failure) => failure,
-            };
-            let again = match &failure {
-                Failure::Failed(reason) => self.pause(reason, request.options.retries, tries),
-                Failure::Cancelled | Failure::Broken(_) => Err(None),
-            };
-            let pause = match again {
-                // What cannot end in time need not begin.
-                Ok(pause) if !patience.ends_before(Instant::now() + pause) => pause,
-                Ok(_) | Err(None) => return Err(failure.into()),
-                Err(Some(longer)) => return Err(longer.into()),
-            };
-            tries += 1;
-            let paused = async {
-                sleep(pause).await;
-                Ok::<_, Failure>(())
-            };
-            patience.with(paused).await?;
-        }
-    }
-
+impl RetryPolicy {
     /// How long to pause before the next try.
     ///
     /// # Errors
-    /// There is none; and if that is because the other side wants too much patience, a failure that says so.
-    fn pause(self, reason: &Reason, asked_for: Option<u32>, tries: u32) -> Result<Duration, Option<Failure>> {
+    /// There is none; and if that is because the other side wants too long a pause, a failure that says so.
+    pub(crate) fn pause(
+        self,
+        reason: &Reason,
+        asked_for: Option<u32>,
+        tries: u32,
+    ) -> Result<Duration, Option<Failure>> {
         let most = match asked_for {
             Some(retries) if reason.kind.can_pass() => retries,
             None if reason.kind.is_transient() => self.transient,
@@ -111,11 +65,12 @@ fn jittered(pause: Duration) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::failure::FailureKind;
 
-    const RETRIES: Retries = Retries { transient: 2, longest_wait: Duration::from_secs(60) };
+    const RETRIES: RetryPolicy = RetryPolicy { transient: 2, longest_wait: Duration::from_secs(60) };
 
     fn reason(kind: FailureKind, wait: Option<u64>) -> Reason {
-        Reason { kind, message: "m".into(), wait: wait.map(Duration::from_secs) }
+        Reason::new(kind, "m").wait(wait.map(Duration::from_secs))
     }
 
     #[test]
