@@ -123,7 +123,7 @@ async fn events(
     let source = match runs.find(key) {
         None => return StatusCode::NOT_FOUND.into_response(),
         Some(Found::Live(run)) => Source::Live(LiveLines::new(run, seen)),
-        Some(Found::File(run)) => Source::File(FileLines::new(*run, seen)),
+        Some(Found::File(run)) => Source::File(Box::new(FileLines::new(*run, seen))),
     };
     let response = stream::follow(source, for_ms.map(Duration::from_millis), permit).await;
     response.unwrap_or_else(|| (StatusCode::GONE, "This run is no longer in its file.\n").into_response())

@@ -30,7 +30,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(crate) enum Source {
     Live(LiveLines),
-    File(FileLines),
+    File(Box<FileLines>),
 }
 
 /// What a source says next.

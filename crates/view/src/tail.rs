@@ -82,7 +82,7 @@ impl Tail {
             None => {
                 let file = self.run.open()?;
                 let now = stamp(&file)?;
-                if mem::replace(&mut self.stamp, Some(now)) == Some(now) && self.at.stamp == Some(now) {
+                if self.stamp.replace(now) == Some(now) && self.at.stamp == Some(now) {
                     return Ok(Next::CaughtUp(self.at));
                 }
                 match self.resume(file)? {

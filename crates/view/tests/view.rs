@@ -574,7 +574,8 @@ const LOG: &str = concat!(
 async fn a_link_out_of_the_folder_is_not_followed() {
     use std::os::unix::fs::symlink;
     // What is linked under which name in the folder `runs`, and whether it is shown.
-    let cases: &[(&str, &[(&str, &str)], bool)] = &[
+    type Links = &'static [(&'static str, &'static str)];
+    let cases: &[(&str, Links, bool)] = &[
         ("the script", &[("../secret.js", "x.js")], false),
         ("the script, by a path from the root", &[("{root}/secret.js", "x.js")], false),
         ("the script, by a chain", &[("../secret.js", "y"), ("y", "x.js")], false),
