@@ -41,7 +41,11 @@ export interface EndedAgent extends Agent {
      */
     usage?: Usage;
     /**
-     * Why it has no answer, where it has none.
+     * What kind of failure it was, in one word of the provider's such as `rateLimit`, where it told any.
+     */
+    kind?: string;
+    /**
+     * Why it has no answer, where it has none, after the kind.
      */
     reason?: string;
 }
@@ -81,7 +85,11 @@ export interface AgentFailure {
      */
     label: string;
     /**
-     * Why, as the provider says it.
+     * What kind of failure it was, in one word of the provider's such as `rateLimit`, if it told any.
+     */
+    kind?: string;
+    /**
+     * Why, as the provider says it, after the kind.
      */
     reason: string;
 }
