@@ -41,7 +41,11 @@ export interface EndedAgent extends Agent {
      */
     usage?: Usage;
     /**
-     * Why it has no answer, where it has none.
+     * What kind of failure it was, in one word of the provider's such as `rateLimit`, where it told any.
+     */
+    kind?: string;
+    /**
+     * Why it has no answer, where it has none, after the kind.
      */
     reason?: string;
 }
@@ -81,7 +85,11 @@ export interface AgentFailure {
      */
     label: string;
     /**
-     * Why, as the provider says it.
+     * What kind of failure it was, in one word of the provider's such as `rateLimit`, if it told any.
+     */
+    kind?: string;
+    /**
+     * Why, as the provider says it, after the kind.
      */
     reason: string;
 }
@@ -208,6 +216,24 @@ export interface Phase {
  * A stable name for what went wrong. Messages may change, codes do not.
  */
 export type ErrorCode = "SCRIPT_PARSE" | "META_INVALID" | "INVALID_ARGUMENT" | "UNSUPPORTED_OPTION" | "UNSUPPORTED_SCHEMA" | "AGENT_CAP" | "ITEM_CAP" | "AGENT_START" | "AGENT_RESULT" | "RESULT_UNSERIALIZABLE" | "CANCELLED" | "TIME_LIMIT" | "CPU_LIMIT" | "MEMORY_LIMIT" | "STACK_LIMIT" | "OUTPUT_LIMIT" | "DEADLOCK" | "INTERNAL";
+
+/**
+ * Agents that failed for the same reason.
+ */
+export interface FailureGroup {
+    /**
+     * Why the first one failed, as the provider says it.
+     */
+    reason: string;
+    /**
+     * The label of the first one.
+     */
+    label: string;
+    /**
+     * The numbers of their `agent()` calls, in the order in which they failed.
+     */
+    seqs: number[];
+}
 
 /**
  * An agent: a call of `agent()` that waits for its turn, runs, or is over.
@@ -533,10 +559,6 @@ export interface RunHead {
      */
     error?: WorkflowError;
     /**
-     * The agents that could not start or ended without success, in the order they were told.
-     */
-    failures: AgentFailure[];
-    /**
      * What was put right or ignored on the way.
      */
     warnings: string[];
@@ -642,6 +664,10 @@ export interface ViewChanges {
      * The logs that are new.
      */
     logs: LogView[];
+    /**
+     * All failures by their reasons, if there are new ones.
+     */
+    failures?: FailureGroup[];
 }
 
 /**
@@ -714,6 +740,10 @@ export class RunView {
      */
     event(event: Event): boolean;
     /**
+     * The same of a run that cannot be seen: what has not ended counts as interrupted. More can be taken in afterwards.
+     */
+    lastKnownSince(revision: number): ViewChanges;
+    /**
      * Takes in a line of `fanfold run --json` or of a session log, as text. `false` if it was of no use: of another
      * run, told before, or something else's.
      *
@@ -732,12 +762,21 @@ export class RunView {
      * What is new since the `revision` that was last seen; everything since 0.
      */
     since(revision: number): ViewChanges;
+    /**
+     * Takes in events that still wait for others: what was told so far is in order and whole, as a file is.
+     */
+    skipMissing(): void;
 }
 
 /**
  * JSON text indented by two spaces, its numbers as they were written.
  */
 export function pretty(json: string): string;
+
+/**
+ * After how many milliseconds without a word an agent is told to be quiet.
+ */
+export function quietAfterMs(): number;
 
 export type InitInput = RequestInfo | URL | Response | BufferSource | WebAssembly.Module;
 
@@ -746,14 +785,17 @@ export interface InitOutput {
     readonly __wbg_recordchecker_free: (a: number, b: number) => void;
     readonly __wbg_runview_free: (a: number, b: number) => void;
     readonly pretty: (a: number, b: number) => [number, number];
+    readonly quietAfterMs: () => number;
     readonly recordchecker_check: (a: number, b: any) => [number, number];
     readonly recordchecker_new: () => number;
     readonly runview_close: (a: number) => void;
     readonly runview_event: (a: number, b: any) => [number, number, number];
+    readonly runview_lastKnownSince: (a: number, b: number) => [number, number, number];
     readonly runview_line: (a: number, b: number, c: number) => [number, number, number];
     readonly runview_new: () => number;
     readonly runview_record: (a: number, b: any) => [number, number, number];
     readonly runview_since: (a: number, b: number) => [number, number, number];
+    readonly runview_skipMissing: (a: number) => void;
     readonly __wbindgen_malloc: (a: number, b: number) => number;
     readonly __wbindgen_realloc: (a: number, b: number, c: number, d: number) => number;
     readonly __wbindgen_free: (a: number, b: number, c: number) => void;

@@ -74,6 +74,18 @@ export class RunView {
         return ret[0] !== 0;
     }
     /**
+     * The same of a run that cannot be seen: what has not ended counts as interrupted. More can be taken in afterwards.
+     * @param {number} revision
+     * @returns {ViewChanges}
+     */
+    lastKnownSince(revision) {
+        const ret = wasm.runview_lastKnownSince(this.__wbg_ptr, revision);
+        if (ret[2]) {
+            throw takeFromExternrefTable0(ret[1]);
+        }
+        return takeFromExternrefTable0(ret[0]);
+    }
+    /**
      * Takes in a line of `fanfold run --json` or of a session log, as text. `false` if it was of no use: of another
      * run, told before, or something else's.
      *
@@ -123,6 +135,12 @@ export class RunView {
         }
         return takeFromExternrefTable0(ret[0]);
     }
+    /**
+     * Takes in events that still wait for others: what was told so far is in order and whole, as a file is.
+     */
+    skipMissing() {
+        wasm.runview_skipMissing(this.__wbg_ptr);
+    }
 }
 if (Symbol.dispose) RunView.prototype[Symbol.dispose] = RunView.prototype.free;
 
@@ -144,6 +162,15 @@ export function pretty(json) {
     } finally {
         wasm.__wbindgen_free(deferred2_0, deferred2_1, 1);
     }
+}
+
+/**
+ * After how many milliseconds without a word an agent is told to be quiet.
+ * @returns {number}
+ */
+export function quietAfterMs() {
+    const ret = wasm.quietAfterMs();
+    return ret;
 }
 function __wbg_get_imports() {
     const import0 = {

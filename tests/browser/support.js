@@ -11,6 +11,8 @@ import { chromium } from "playwright-core"
 
 export const ROOT = fileURLToPath(new URL("../../", import.meta.url))
 export const FANFOLD = process.env.FANFOLD ?? join(ROOT, "target/debug/fanfold")
+/** How long a test waits for something, in milliseconds. Nothing takes nearly as long on a machine that is fast enough. */
+const PATIENCE = 180_000
 export const script = (name) => fileURLToPath(new URL(`scripts/${name}.js`, import.meta.url))
 export const run = promisify(execFile)
 
@@ -26,6 +28,7 @@ export async function browser() {
       "--disable-background-networking", "--disable-component-update", "--disable-sync",
     ],
   })
+  context.setDefaultTimeout(PATIENCE)
   return {
     context,
     close: async () => {
@@ -42,21 +45,39 @@ export async function fanfold(...args) {
   child.stdout.on("data", (data) => (said.out += data))
   const over = new Promise((resolve) => child.on("close", resolve))
   const url = await new Promise((resolve, reject) => {
+    const late = setTimeout(() => reject(new Error(`fanfold ${args.join(" ")} did not say the address of its page, but: ${said.err}`)), PATIENCE)
     child.stderr.on("data", (data) => {
       said.err += data
       const address = /look at (\S+)/.exec(said.err)
-      if (address) resolve(address[1])
+      if (!address) return
+      clearTimeout(late)
+      resolve(address[1])
     })
-    over.then(() => reject(new Error(`fanfold ended without a page: ${said.err}`)))
+    over.then(() => {
+      clearTimeout(late)
+      reject(new Error(`fanfold ended without a page: ${said.err}`))
+    })
+  }).catch((error) => {
+    child.kill("SIGKILL")
+    throw error
   })
   return {
     url,
     said,
+    /** Sends a signal. */
+    signal: (name) => child.kill(name),
+    /** Ends it as if the machine had lost its power. */
+    kill: async () => {
+      child.kill("SIGKILL")
+      await over
+    },
     stop: async () => {
       // Once for a run that goes on, once for the page that stays.
       child.kill("SIGINT")
-      const patience = setTimeout(() => child.kill("SIGKILL"), 10_000)
+      const again = setInterval(() => child.kill("SIGINT"), 500)
+      const patience = setTimeout(() => child.kill("SIGKILL"), 60_000)
       await over
+      clearInterval(again)
       clearTimeout(patience)
     },
   }
@@ -118,5 +139,22 @@ export async function open(context, url, options = {}) {
   return { page, faults }
 }
 
-export const state = (page) => page.locator(".pill")
-export const reaches = (page, word) => page.waitForFunction((word) => document.querySelector(".pill")?.textContent === word, word, { timeout: 120_000 })
+/** Waits until a condition holds in the page. @param what it is, in words: a failure says it, and what the page shows */
+export async function until(page, what, condition, arg) {
+  try {
+    await page.waitForFunction(condition, arg, { timeout: PATIENCE, polling: 50 })
+  } catch (cause) {
+    const shown = await page.evaluate(() => [document.title, document.body.innerText].join("\n").slice(0, 2000)).catch((error) => String(error))
+    throw new Error(`waited in vain for ${what}. The page shows:\n${shown}`, { cause })
+  }
+}
+
+/** Waits until the run is in this state. */
+export const reaches = (page, word) => until(page, `the run to be "${word}"`, (word) => document.querySelector(".pill")?.textContent === word, word)
+
+/** Waits until so many of the run's agents, or more, are in a state. */
+export const counts = (page, n, state) =>
+  until(page, `${n} agents to be ${state}`, ([n, state]) => Number(new RegExp(`([\\d,]+) ${state}`).exec(document.querySelector(".overall .counts")?.textContent)?.[1]) >= n, [n, state])
+
+/** Waits until an agent runs, or has run: a slow browser may come too late to see it run. */
+export const begins = (page) => page.waitForSelector(".row.agent[data-state=running], .row.agent[data-state=completed]")

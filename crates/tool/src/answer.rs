@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::words::short;
+use crate::words::{failure_lines, short};
 
 /// The answer of a call: the whole value, and what a model is shown of it.
 #[derive(Clone, Debug)]
@@ -233,6 +233,9 @@ pub struct ResultPage {
     #[serde(skip_serializing_if = "is_zero")]
     #[schemars(default)]
     pub more_failures: u32,
+    /// [`FailedAgents::lines`].
+    #[serde(skip)]
+    failure_lines: String,
     /// A part of the value's JSON, indented by two spaces. All pages together are the JSON text of the value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub page: Option<String>,
@@ -278,7 +281,8 @@ pub struct Notice {
 impl ResultPage {
     /// The failed agents of the first page.
     pub fn failed_agents(&self) -> FailedAgents {
-        FailedAgents { failures: self.failures.clone(), more: self.more_failures }
+        let (failures, lines) = (self.failures.clone(), self.failure_lines.clone());
+        FailedAgents { failures, more: self.more_failures, lines }
     }
 
     /// A run that has not ended: no page.
@@ -290,6 +294,7 @@ impl ResultPage {
             agents_started: None,
             failures: Vec::new(),
             more_failures: 0,
+            failure_lines: String::new(),
             page: None,
             offset: None,
             total: None,
@@ -315,13 +320,14 @@ impl ResultPage {
             return Err(ErrorCode::InvalidArgument.error(message).on("offset"));
         }
         let end = offset + page.chars as u64;
-        let FailedAgents { failures, more: more_failures } =
+        let FailedAgents { failures, more: more_failures, lines: failure_lines } =
             if offset == 0 { FailedAgents::of(result) } else { FailedAgents::default() };
         Ok(Self {
             state: RunState::Completed,
             agents_started: Some(result.agents_started),
             failures,
             more_failures,
+            failure_lines,
             page: Some(page.text),
             offset: Some(offset),
             total: Some(total),
@@ -345,6 +351,7 @@ pub struct FailedAgents {
     pub failures: Vec<AgentFailure>,
     /// How many more there are.
     pub more: u32,
+    lines: String,
 }
 
 impl FailedAgents {
@@ -360,6 +367,18 @@ impl FailedAgents {
         Self {
             failures: result.failures.iter().take(MAX_FAILURES).map(brief).collect(),
             more: u32::try_from(more).unwrap_or(u32::MAX),
+            lines: failure_lines(&result.failures),
         }
+    }
+
+    /// How many there are in all.
+    pub fn count(&self) -> usize {
+        self.failures.len() + self.more as usize
+    }
+
+    /// All of them by their reasons: a line for each of the first 20 reasons, before each of them a line break, and one
+    /// that says how many more reasons there are.
+    pub fn lines(&self) -> &str {
+        &self.lines
     }
 }

@@ -7,7 +7,9 @@ use fanfold::{Engine, ErrorCode, RunResult, WorkflowError, text};
 use serde_json::Value;
 
 use crate::agent::{Call, CallingAgent};
-use crate::answer::{Answer, Completed, Notice, ResultPage, RunList, RunState, RunStatus, Started, Stopped};
+use crate::answer::{
+    Answer, Completed, FailedAgents, Notice, ResultPage, RunList, RunState, RunStatus, Started, Stopped,
+};
 use crate::arguments::{ResultArguments, RunArguments, StatusArguments, WorkflowArguments};
 use crate::card::{CallCard, ResultCard};
 use crate::config::ToolConfig;
@@ -126,7 +128,7 @@ impl WorkflowTool {
             .await?
         };
         if self.config.note_failures {
-            text.push_str(&failures_text(&result.failures, 0));
+            text.push_str(&failures_text(&FailedAgents::of(&result)));
         }
         let value = Completed::new(run_id, &result);
         if let (Some(ticket), true) = (ticket, chars > max_chars) {
@@ -241,7 +243,7 @@ impl WorkflowTool {
         }
         let mut text = page.text(&tool);
         if self.config.note_failures {
-            text.push_str(&failures_text(&page.failures, page.more_failures));
+            text.push_str(&failures_text(&page.failed_agents()));
         }
         Ok(Answer::new(page, text))
     }

@@ -1,43 +1,35 @@
 //! What a model is shown of answers, in words.
 
-use fanfold::{AgentFailure, text};
+use fanfold::{AgentFailure, group_failures, text};
 
 use crate::answer::{
     AgentCounts, EventLine, FailedAgents, ListedRun, PhaseStatus, ResultPage, RunList, RunState, RunStatus,
 };
 
-/// How many failures a text lists, and how many characters of each reason.
-const LISTED_FAILURES: usize = 20;
+/// How many reasons a text lists, and how many characters of each.
+const LISTED_REASONS: usize = 20;
 const REASON_CHARS: usize = 200;
 
-impl FailedAgents {
-    /// How many there are in all.
-    pub fn count(&self) -> usize {
-        self.failures.len() + self.more as usize
-    }
-
-    /// A line for each of the first 20, before each of them a line break, and one that says how many more there are.
-    pub fn lines(&self) -> String {
-        lines(&self.failures, self.more)
-    }
-}
-
-/// The failed agents as text for the model; empty if there are none. `more` have failed besides.
-pub(crate) fn failures_text(failures: &[AgentFailure], more: u32) -> String {
-    match failures.len() + more as usize {
+/// The failed agents as text for the model; empty if there are none.
+pub(crate) fn failures_text(failed: &FailedAgents) -> String {
+    match failed.count() {
         0 => String::new(),
-        all => format!("\nFailed agents ({all}):{}", lines(failures, more)),
+        count => format!("\nFailed agents ({count}):{}", failed.lines()),
     }
 }
 
-fn lines(failures: &[AgentFailure], more: u32) -> String {
+/// A line for each of the first 20 reasons, before each of them a line break, and one that says how many more there
+/// are.
+pub(crate) fn failure_lines(failures: &[AgentFailure]) -> String {
+    let groups = group_failures(failures);
     let mut text = String::new();
-    for AgentFailure { seq, label, reason, .. } in failures.iter().take(LISTED_FAILURES) {
-        let reason = line(reason, REASON_CHARS);
-        text.push_str(&format!("\n- agent {seq} {label:?}: {reason}"));
+    for group in groups.iter().take(LISTED_REASONS) {
+        text.push_str(&format!("\n- {}", group.sentence(|text| line(text, REASON_CHARS))));
     }
-    if let more @ 1.. = (failures.len() + more as usize).saturating_sub(LISTED_FAILURES) {
-        text.push_str(&format!("\n- and {more} more"));
+    match groups.len().saturating_sub(LISTED_REASONS) {
+        0 => {}
+        1 => text.push_str("\n- and 1 more reason"),
+        more => text.push_str(&format!("\n- and {more} more reasons")),
     }
     text
 }
@@ -166,6 +158,8 @@ impl ResultPage {
 
 #[cfg(test)]
 mod tests {
+    use fanfold::{RunResult, StopReason};
+
     use super::*;
 
     #[test]
@@ -176,17 +170,40 @@ mod tests {
         }
     }
 
+    fn failed(failures: Vec<AgentFailure>) -> FailedAgents {
+        let mut result = RunResult::new(StopReason::Completed, None);
+        result.failures = failures;
+        FailedAgents::of(&result)
+    }
+
     #[test]
-    fn a_long_list_of_failures_is_cut() {
-        let mut failures: Vec<AgentFailure> = Vec::new();
-        assert_eq!(failures_text(&failures, 0), "");
-        for seq in 1..=25 {
-            failures.push(AgentFailure::new(seq, "a\nb", "é\nmore".repeat(1000)));
+    fn a_long_list_of_reasons_is_cut() {
+        assert_eq!(failures_text(&failed(Vec::new())), "");
+        let failure = |seq| {
+            let reason = format!("reason {seq}\n{}", "more".repeat(1000));
+            AgentFailure::new(seq, "a\nb", reason)
+        };
+        for (count, last) in [
+            (20, "\n- #20 a failed: reason 20"),
+            (21, "\n- and 1 more reason"),
+            (75, "\n- and 55 more reasons"),
+        ] {
+            let text = failures_text(&failed((1..=count).map(failure).collect()));
+            let begin = format!("\nFailed agents ({count}):\n- #1 a failed: reason 1\n- #2");
+            assert!(text.starts_with(&begin) && text.ends_with(last), "{text}");
+            assert_eq!(text.lines().count(), 2 + count.min(21) as usize);
         }
-        let text = failures_text(&failures[..20], 5);
-        assert_eq!(text, failures_text(&failures, 0));
-        assert!(text.starts_with("\nFailed agents (25):\n- agent 1 \"a\\nb\": é\n- agent 2"), "{text}");
-        assert!(text.ends_with("\n- and 5 more"), "{text}");
-        assert_eq!(text.lines().count(), 23);
+    }
+
+    #[test]
+    fn agents_that_failed_alike_are_listed_once() {
+        for count in [12, 1200] {
+            let failure = |seq| AgentFailure::new(seq, "check", "é".repeat(400));
+            let text = failures_text(&failed((3..3 + count).map(failure).collect()));
+            let reason = "é".repeat(200);
+            let expected =
+                format!("\nFailed agents ({count}):\n- {count} agents failed: {reason}… (first: #3 check)");
+            assert_eq!(text, expected);
+        }
     }
 }

@@ -8,6 +8,7 @@
 //! - [`Meta`], [`Phase`]: what a script says it is, validated with every violation reported at once
 //! - [`Event`], [`EventKind`]: what observers of a run see, in order
 //! - [`RunResult`], [`StopReason`]: how a run ended
+//! - [`AgentFailure`], [`FailureGroup`]: agents without success, and those that have the same reason
 //! - [`Usage`]: tokens that children used, and what they cost ([`Usd`])
 //! - [`WorkflowError`], [`ErrorCode`]: the one error type, with stable codes
 //! - [`SessionRecord`], [`RecordChecker`]: what a tool call leaves in an agent's session, and its invariants
@@ -24,6 +25,7 @@ extern crate std;
 
 mod error;
 mod event;
+mod failures;
 mod line;
 mod meta;
 mod record;
@@ -37,6 +39,7 @@ pub use event::{
     Agent, AgentOutcome, AgentProgress, AgentRetry, EndedAgent, Event, EventKind, ProgressKind, QueuedAgent,
     RefusedAgent, RunEnd,
 };
+pub use failures::{FailureGroup, group_failures};
 pub use line::{Line, LineError, ResultLine};
 pub use meta::{Meta, Phase};
 pub use record::{RecordChecker, RecordError, SessionRecord};

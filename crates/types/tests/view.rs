@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use fanfold_types::{
-    Agent, AgentFailure, AgentOutcome, AgentProgress, AgentRetry, AgentState, EndedAgent, ErrorCode, Event,
-    EventKind, Line, Meta, ProgressKind, QueuedAgent, RefusedAgent, ResultLine, RunEnd, RunResult, RunState,
-    RunView, SessionRecord, StopReason, Tally, Usage,
+    Agent, AgentFailure, AgentOutcome, AgentProgress, AgentRetry, AgentState, AgentView, EndedAgent,
+    ErrorCode, Event, EventKind, Line, Meta, ProgressKind, QueuedAgent, RefusedAgent, ResultLine, RunEnd,
+    RunResult, RunState, RunView, SessionRecord, StopReason, Tally, Usage,
 };
 use proptest::prelude::*;
 
@@ -236,12 +236,94 @@ proptest! {
         prop_assert_eq!(view, fold(&log));
     }
 
+    /// A run that cannot be seen is shown as if its log were over, and goes on when it is seen again.
+    #[test]
+    fn what_is_last_known_of_a_run_is_what_a_closed_log_says(log in logs(), cut in any::<prop::sample::Index>()) {
+        let (prefix, rest) = log.split_at(cut.index(log.len()));
+        let mut view = fold(prefix);
+        let last_known = view.last_known_since(0);
+        let mut closed = view.clone();
+        closed.close();
+        prop_assert_eq!(&closed.since(0).run, &last_known.run);
+        prop_assert_eq!(closed.phases().len(), last_known.phases.len());
+        for (phase, shown) in closed.phases().iter().zip(&last_known.phases) {
+            prop_assert_eq!((phase.active, phase.ended, phase.agents), (shown.active, shown.ended, shown.agents));
+        }
+        let states = |agents: &[AgentView]| agents.iter().map(|agent| agent.state).collect::<Vec<_>>();
+        prop_assert_eq!(states(closed.agents()), states(&last_known.agents));
+        prop_assert!(!matches!(last_known.run.state, RunState::Waiting | RunState::Running));
+        prop_assert_eq!((last_known.run.agents.running, last_known.run.agents.queued), (0, 0));
+        rest.iter().for_each(|event| { view.event(event); });
+        prop_assert_eq!(view, fold(&log));
+    }
+
     #[test]
     fn no_line_is_too_strange(line in "\\PC{0,80}") {
         if let Ok(line) = Line::parse(&line) {
             RunView::default().line(&line);
         }
     }
+}
+
+#[test]
+fn what_is_missing_in_a_file_holds_nothing_up() {
+    let mut script = Script::new();
+    script.log("lost").log("kept");
+    let lost = script.events.remove(1);
+    let mut view = script.view();
+    assert_eq!(view.logs().len(), 0);
+    view.skip_missing();
+    assert_eq!((view.logs().len(), view.run().missing_events, view.run().state), (1, 1, RunState::Running));
+    // The log goes on.
+    script.push(EventKind::Log { message: "more".into() });
+    let next = Event { n: 4, ..script.events[2].clone() };
+    assert!(view.event(&next) && !view.event(&lost));
+    assert_eq!(view.logs().len(), 2);
+}
+
+#[test]
+fn failures_are_told_by_their_reasons_and_only_when_there_are_new_ones() {
+    let mut script = Script::new();
+    script.calls(None).calls(None).refuses(0, "no key").refuses(1, "no key");
+    let mut view = script.view();
+    let changes = view.since(0);
+    let groups: Vec<_> = changes.failures.iter().flatten().map(|group| group.seqs.clone()).collect();
+    assert_eq!(groups, [[1, 2]]);
+    script.log("unrelated");
+    view.event(&script.events[script.events.len() - 1]);
+    assert_eq!(view.since(changes.revision).failures, None);
+}
+
+#[test]
+fn an_agent_is_quiet_after_a_while_and_not_while_it_waits_to_be_tried_again() {
+    let mut script = Script::new();
+    script.at(1_000).calls(None).at(2_000).begins(0);
+    let shown = |script: &Script, now: u64| {
+        let view = script.view();
+        let agent = &view.agents()[0];
+        (agent.quiet_for(now), agent.tries_again_in(now).map(|(wait, _)| wait))
+    };
+    assert_eq!(shown(&script, 9_999), (None, None));
+    assert_eq!(shown(&script, 10_000), (Some(8_000), None));
+    script.at(10_500).says(0, ProgressKind::Stderr, "at work");
+    assert_eq!(shown(&script, 12_000), (None, None));
+    script.at(20_000).retries(0, 30_000);
+    assert_eq!(shown(&script, 20_000), (None, Some(30_000)));
+    assert_eq!(shown(&script, 49_999), (None, Some(1)));
+    // The next attempt has begun; nothing is heard of it.
+    assert_eq!(shown(&script, 57_000), (None, None));
+    assert_eq!(shown(&script, 58_500), (Some(8_500), None));
+    script.at(60_000).ends(0, AgentOutcome::Failed);
+    assert_eq!(shown(&script, 99_000), (None, None));
+    // A clock that is behind.
+    assert_eq!(shown(&script, 0), (None, None));
+}
+
+#[test]
+fn a_call_that_waits_for_its_turn_is_not_quiet() {
+    let mut script = Script::new();
+    script.calls(None);
+    assert_eq!(script.view().agents()[0].quiet_for(u64::MAX), None);
 }
 
 #[test]
@@ -280,7 +362,7 @@ fn a_phase_is_not_over_while_calls_of_it_wait() {
     assert_eq!(view.agents()[1].state, AgentState::Refused);
     assert_eq!(view.agents()[1].reason.as_deref(), Some("no such program"));
     let failure = AgentFailure::new(2, "agent 2", "no such program");
-    assert_eq!(view.run().failures, [failure]);
+    assert_eq!(view.failures(), [failure]);
 }
 
 #[test]
@@ -289,7 +371,7 @@ fn calls_that_wait_when_the_run_ends_never_start() {
     script.calls(None).end(StopReason::Cancelled);
     let view = script.view();
     assert_eq!((view.agents()[0].state, view.agents()[0].reason.as_deref()), (AgentState::Refused, None));
-    assert!(view.run().failures.is_empty());
+    assert!(view.failures().is_empty());
 }
 
 #[test]
@@ -397,7 +479,7 @@ fn the_result_says_why_agents_failed_whenever_it_comes() {
     for view in [late, early] {
         assert_eq!(view.agents()[0].reason.as_deref(), Some("no answer"));
         assert_eq!(view.run().state, RunState::Completed);
-        assert_eq!(view.run().failures.len(), 1);
+        assert_eq!(view.failures().len(), 1);
     }
 }
 

@@ -1,6 +1,7 @@
 // The agents: rows under their phases, each with its stretch of the timeline. Only the rows in sight exist.
 
-import { h, icon, stranger, setText, stateIcon, progress, duration, count, started, ended, STATES } from "./dom.js"
+import { h, icon, stranger, setText, stateIcon, progress, duration, count, started, ended, STATES, stateWord } from "./dom.js"
+import { quietAfterMs } from "./fanfold_types.js"
 import { Chart } from "./chart.js"
 import { rowsOf, span } from "./rows.js"
 
@@ -27,7 +28,7 @@ export class Agents {
     this.filter = h(
       "select",
       { "aria-label": "Show agents", onchange: () => this.ask() },
-      ["all", "running", "completed", "failed", "cancelled", "interrupted"].map((state) =>
+      ["all", "queued", "running", "completed", "failed", "refused", "cancelled", "interrupted"].map((state) =>
         h("option", { value: state }, state === "all" ? "All agents" : STATES[state]),
       ),
     )
@@ -96,7 +97,7 @@ export class Agents {
     this.rows = rowsOf({ phases, planned, agents, closed: this.closed, asks: this.asks })
     this.body.style.height = `${this.rows.length * ROW}px`
     this.scroller.setAttribute("aria-rowcount", String(this.rows.length))
-    const nothing = this.rows.length > 0 ? "" : agents.length > 0 ? "No agent is like that." : run.state === "running" || run.state === "waiting" ? "No agent has started yet." : "No agent was started."
+    const nothing = this.rows.length > 0 ? "" : agents.length > 0 ? "No agent is like that." : run.lost || run.state === "running" || run.state === "waiting" ? "No agent has started yet." : "No agent was started."
     this.nothing.hidden = nothing === ""
     setText(this.nothing, nothing)
     this.scroller.hidden = nothing !== ""
@@ -292,15 +293,17 @@ class AgentRow extends Row {
   constructor() {
     super("agent")
     this.label = stranger("span", { class: "label" }, "")
+    this.hint = h("span", { class: "hint" })
   }
 
-  update({ agent, level }, view) {
-    if (this.agent !== agent) {
-      const state = this.agent?.state
+  update({ agent, level }, view, run) {
+    if (this.agent !== agent || this.lost !== run.lost) {
+      const told = this.agent && `${this.agent.state} ${this.lost}`
       this.agent = agent
-      if (state !== agent.state) {
+      this.lost = run.lost
+      if (told !== `${agent.state} ${run.lost}`) {
         this.element.dataset.state = agent.state
-        this.name.replaceChildren(stateIcon(agent.state), h("span", { class: "unseen" }, `${STATES[agent.state]}: `), this.label)
+        this.name.replaceChildren(stateIcon(agent.state), h("span", { class: "unseen" }, `${stateWord(agent.state, run.lost)}: `), this.label, this.hint)
         this.bar.className = `bar ${agent.state}`
       }
       const label = agent.label.trim() === "" ? `#${agent.seq}` : agent.label
@@ -310,9 +313,22 @@ class AgentRow extends Row {
     }
     const end = agent.ended ?? (agent.state === "running" ? Math.max(view.now, agent.began) : view.now)
     setText(this.time, agent.began === undefined ? "" : duration(end - agent.began))
+    setText(this.hint, hintOf(agent, view.now))
     this.stretch(agent.began, end, view)
   }
 }
+
+/** What an agent waits for, or for how long it has been silent, if that is worth telling. */
+export function hintOf(agent, now) {
+  if (agent.state === "queued") return "queued"
+  if (agent.state !== "running") return ""
+  const until = agent.retry?.until ?? 0
+  if (until > now) return `tried again in ${seconds(until - now)}`
+  const quiet = agent.heard === undefined ? 0 : now - Math.max(agent.heard, until)
+  return quiet >= quietAfterMs() ? `quiet ${seconds(quiet)}` : ""
+}
+
+const seconds = (ms) => (ms < 60_000 ? `${Math.floor(ms / 1000)} s` : duration(ms))
 
 class PhaseRow extends Row {
   /** A silent one is for the eye alone. */
@@ -335,7 +351,7 @@ class PhaseRow extends Row {
     if (row.kind === "planned") {
       this.progress.element.hidden = true
       this.chevron.classList.add("none")
-      setText(this.counts, run.state === "running" || run.state === "waiting" ? "planned" : "not reached")
+      setText(this.counts, run.lost || run.state === "running" || run.state === "waiting" ? "planned" : "not reached")
       setText(this.time, "")
       this.bar.hidden = true
       return
@@ -347,8 +363,8 @@ class PhaseRow extends Row {
     this.chevron.classList.toggle("none", row.agents.length === 0)
     this.element.classList.toggle("open", row.open)
     this.say("aria-expanded", row.agents.length > 0 ? row.open : null)
-    const trouble = [tally.failed && `${tally.failed} failed`, tally.cancelled && `${tally.cancelled} cancelled`, tally.interrupted && `${tally.interrupted} interrupted`]
-    setText(this.counts, all === 0 ? "no agents" : [`${ended(tally)} of ${all}`, ...trouble.filter(Boolean)].join(" · "))
+    const trouble = ["failed", "refused", "cancelled", "interrupted", "queued"].filter((state) => tally[state] > 0).map((state) => `${tally[state]} ${stateWord(state, run.lost).toLowerCase()}`)
+    setText(this.counts, all + trouble.length === 0 ? "no agents" : [`${ended(tally)} of ${all}`, ...trouble].join(" · "))
     const end = phase ? (phase.active ? view.now : (phase.ended ?? phase.began)) : undefined
     setText(this.time, phase?.began === undefined ? "" : duration(end - phase.began))
     this.stretch(phase?.began, end, view)
@@ -356,7 +372,7 @@ class PhaseRow extends Row {
 }
 
 function tallyOf(agents) {
-  const tally = { running: 0, completed: 0, failed: 0, cancelled: 0, interrupted: 0 }
+  const tally = { queued: 0, refused: 0, running: 0, completed: 0, failed: 0, cancelled: 0, interrupted: 0 }
   for (const { state } of agents) tally[state]++
   return tally
 }

@@ -53,6 +53,8 @@ export function count(n, one, many = `${one}s`) {
 /** What states are called. */
 export const STATES = {
   waiting: "Waiting",
+  queued: "Queued",
+  refused: "Refused",
   running: "Running",
   completed: "Completed",
   failed: "Failed",
@@ -62,8 +64,12 @@ export const STATES = {
   planned: "Planned",
 }
 
+/** What a state is called. In a run that cannot be seen, what has not ended is not known to be interrupted. */
+export const stateWord = (state, lost) => (lost && state === "interrupted" ? "Last seen unfinished" : STATES[state])
+
+const ICONS = { error: "failed", refused: "failed", planned: "waiting", queued: "waiting" }
 /** The picture of a run's or agent's state. */
-export const stateIcon = (state) => icon(state === "error" ? "failed" : state === "planned" ? "waiting" : state)
+export const stateIcon = (state) => icon(ICONS[state] ?? state)
 
 export const ended = (tally) => tally.completed + tally.failed + tally.cancelled + tally.interrupted
 export const started = (tally) => tally.running + ended(tally)

@@ -20,6 +20,14 @@ export class Logs {
     if (this.waiting.length > SHOWN) this.waiting.splice(0, this.waiting.length - SHOWN)
   }
 
+  /** Forgets what was added: it is told anew. */
+  clear() {
+    this.waiting = []
+    this.list.replaceChildren()
+    this.empty.hidden = false
+    this.earlier.hidden = true
+  }
+
   /** Shows what was added. @param phaseTitle gives a phase's title by its index */
   update(run, began, phaseTitle) {
     if (this.waiting.length === 0) {

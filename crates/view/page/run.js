@@ -2,8 +2,9 @@
 
 import { RunView, pretty } from "./fanfold_types.js"
 import * as server from "./server.js"
-import { h, icon, stranger, setText, stateIcon, progress, duration, count, announce, started, ended, STATES } from "./dom.js"
-import { Agents } from "./agents.js"
+import { follow, SILENCE } from "./follow.js"
+import { h, icon, stranger, setText, stateIcon, progress, duration, count, announce, started, stateWord, STATES } from "./dom.js"
+import { Agents, hintOf } from "./agents.js"
 import { Logs, long } from "./logs.js"
 import { Script } from "./script.js"
 import { tree } from "./value.js"
@@ -11,6 +12,11 @@ import { tree } from "./value.js"
 /** How often times go on while nothing else happens. */
 const TICK = 100
 const MOST_FAILURES = 300
+/** How many agents of one reason have links. */
+const MOST_LINKS = 20
+/** Why the run cannot be seen. */
+const SILENT = { pill: "Connection lost", text: "The server does not answer. Trying again…" }
+const STALE = { pill: "Connection lost", text: "Nothing was heard for a while. Asking again…" }
 const MOST_NAME = 200
 
 export class RunPage {
@@ -18,16 +24,35 @@ export class RunPage {
   constructor(details, { home }) {
     this.key = details.summary.key
     this.skew = details.now - Date.now()
-    this.view = new RunView()
-    this.state = { revision: 0, run: { state: "waiting", agents: {}, failures: [], warnings: [] }, phases: [], agents: [] }
+    // A log may be at its end without the run being so; nothing says that the run goes on.
+    this.live = details.summary.state === "running" || details.summary.state === "waiting"
+    this.ready = this.live
+    this.over = false
+    /** Why the run cannot be seen, if it cannot. */
+    this.lost = null
+    this.heardAt = Date.now()
+    this.forget()
     this.stopped = new AbortController()
     // A run that is over is told in one go; nobody follows it.
-    this.agents = new Agents({ follow: details.summary.state === "running" || details.summary.state === "waiting", limit: details.maxConcurrentAgents, choose: (agent) => this.choose(agent) })
+    this.agents = new Agents({ follow: this.live, limit: details.maxConcurrentAgents, choose: (agent) => this.choose(agent) })
     this.logs = new Logs()
     this.script = details.script === undefined ? null : new Script(details.script)
     this.build(details, home)
     this.follow()
-    this.ticking = setInterval(() => this.state.run.state === "running" && this.wake(), TICK)
+    this.ticking = setInterval(() => !document.hidden && this.state.run.state === "running" && this.wake(), TICK)
+    const { signal } = this.stopped
+    document.addEventListener("visibilitychange", () => this.wake(), { signal })
+    // Before the browser suspends the tab: what it shows then may stay for hours.
+    document.addEventListener("freeze", () => this.loses(STALE), { signal })
+  }
+
+  /** Nothing is known of the run yet. */
+  forget() {
+    this.view?.free()
+    this.view = new RunView()
+    this.state = { revision: 0, run: { state: "waiting", agents: {}, warnings: [] }, phases: [], agents: [], failures: [] }
+    this.lastLog = 0
+    this.shown = this.resulted = this.toldPhase = undefined
   }
 
   stop() {
@@ -79,17 +104,45 @@ export class RunPage {
   // What comes in.
 
   follow() {
-    server
-      .follow(this.key, {
-        signal: this.stopped.signal,
-        line: (line) => this.take(() => this.view.line(line)),
-        over: () => {
-          this.take(() => this.view.close())
-          setText(this.connection, "")
-        },
-        connected: (connected) => setText(this.connection, connected ? "" : "Connection lost. Trying again…"),
-      })
-      .catch((error) => !this.stopped.signal.aborted && setText(this.connection, error.message))
+    const events = {
+      line: (line) => this.take(() => this.view.line(line)),
+      restart: () => {
+        if (!this.view) return
+        this.forget()
+        this.logs.clear()
+      },
+      caughtUp: () => {
+        this.ready = true
+        this.take(() => this.live || this.view.skipMissing())
+      },
+      over: () => {
+        this.ready = this.over = true
+        this.take(() => this.view.close())
+      },
+      heard: () => {
+        this.heardAt = Date.now()
+        this.lost = null
+        if (this.state.run.lost) this.wake()
+      },
+      lost: () => this.loses(SILENT),
+    }
+    follow(this.key, events, this.stopped.signal).catch((error) => {
+      this.loses({ pill: error instanceof server.Gone ? "Gone" : "Connection lost", text: error.message })
+    })
+  }
+
+  loses(why) {
+    if (this.over || this.stopped.signal.aborted) return
+    this.lost = why
+    this.ready = true
+    if (document.hidden) this.draw()
+    else this.wake()
+  }
+
+  /** Why the run cannot be seen now, if it cannot. A tab that was suspended has heard nothing meanwhile. */
+  unseen() {
+    if (this.over) return null
+    return this.lost ?? (Date.now() - this.heardAt > SILENCE ? STALE : null)
   }
 
   take(change) {
@@ -103,27 +156,40 @@ export class RunPage {
     this.wake()
   }
 
+  /** Draws soon. A tab out of sight has no frames, but a title. */
   wake() {
-    this.waking ??= requestAnimationFrame(() => {
-      this.waking = undefined
-      if (this.view) this.draw()
-    })
+    if (this.waking) return
+    this.waking = true
+    const draw = () => {
+      this.waking = false
+      if (this.view && this.ready) this.draw()
+    }
+    if (document.hidden) setTimeout(draw, 0)
+    else requestAnimationFrame(draw)
   }
 
   // What is shown.
 
   draw() {
     const before = this.state.run.state
-    const news = this.view.since(this.state.revision)
-    if (news.revision !== this.state.revision) {
+    const lost = this.unseen()
+    const known = this.over || (this.live && lost === null)
+    const shown = `${known} ${lost?.pill} ${lost?.text}`
+    const revision = this.shown === shown ? this.state.revision : 0
+    const news = known ? this.view.since(revision) : this.view.lastKnownSince(revision)
+    if (news.revision !== this.state.revision || this.shown !== shown) {
+      this.shown = shown
       this.state.revision = news.revision
-      this.state.run = news.run
+      this.state.run = { ...news.run, lost }
       for (const phase of news.phases) this.state.phases[phase.index] = phase
       for (const agent of news.agents) this.state.agents[agent.index] = agent
-      this.logs.add(news.logs)
+      if (news.failures) this.state.failures = news.failures
+      this.logs.add(news.logs.filter((log) => log.number > this.lastLog))
+      this.lastLog = news.logs.at(-1)?.number ?? this.lastLog
+      setText(this.connection, lost?.text ?? "")
       this.agents.update(this.state)
       this.head()
-      this.script?.update(news.run, this.state.phases)
+      this.script?.update(this.state.run, this.state.phases)
       this.problems()
       this.tell(before, news)
       if (this.agent) this.describe(this.state.agents[this.agent.index])
@@ -133,64 +199,85 @@ export class RunPage {
     const end = run.state === "running" ? this.now() : (run.ended ?? run.last)
     setText(this.elapsed, run.began === undefined || end === undefined ? "" : duration(end - run.began))
     this.agents.draw(this.now())
+    if (this.waits && this.described) setText(this.waits, hintOf(this.described, this.now()))
+  }
+
+  /** What the state of the run is called. */
+  word() {
+    const { state, lost } = this.state.run
+    return lost && state === "interrupted" ? lost.pill : STATES[state]
   }
 
   head() {
     const { run } = this.state
     if (run.name !== undefined) setText(this.name, run.name)
     if (run.meta) setText(this.description, run.meta.description)
-    document.title = `${STATES[run.state]} · ${run.name ?? "a run"} · Fanfold`
-    if (this.pill.dataset.state !== run.state) {
-      this.pill.dataset.state = run.state
+    const word = this.word()
+    document.title = `${word} · ${run.name ?? "a run"} · Fanfold`
+    if (this.pill.dataset.told !== `${run.state} ${word}`) {
+      this.pill.dataset.told = `${run.state} ${word}`
       this.pill.className = `pill ${run.state}`
-      this.pill.replaceChildren(stateIcon(run.state), STATES[run.state])
+      this.pill.replaceChildren(stateIcon(run.state), word)
     }
     this.bar.update(run.agents)
     const all = started(run.agents)
-    const words = ["running", "completed", "failed", "cancelled", "interrupted"].filter((state) => run.agents[state] > 0)
-    setText(this.counts, all === 0 ? "No agents yet" : [count(all, "agent"), ...words.map((state) => `${run.agents[state].toLocaleString("en")} ${state}`)].concat(run.usage ? tokens(run.usage) : []).join(" · "))
-    if (this.cancelButton && run.state !== "running" && run.state !== "waiting") this.cancelButton.hidden = true
+    const words = ["queued", "running", "completed", "failed", "refused", "cancelled", "interrupted"].filter((state) => run.agents[state] > 0)
+    setText(this.counts, all + words.length === 0 ? "No agents yet" : [count(all, "agent"), ...words.map((state) => `${run.agents[state].toLocaleString("en")} ${stateWord(state, run.lost).toLowerCase()}`)].concat(run.usage ? tokens(run.usage) : []).join(" · "))
+    if (this.cancelButton) this.cancelButton.hidden = run.state !== "running" && run.state !== "waiting"
     this.panels.label("Logs", run.logged)
   }
 
-  /** What needs attention: the run's error, what is missing, and the agents that failed with their reasons. */
+  /** What needs attention: what is missing, and the agents that failed, by their reasons. */
   problems() {
-    const { run, agents } = this.state
-    const failed = agents.filter((agent) => agent.state === "failed" || (agent.reason !== undefined && agent.state !== "completed"))
-    const seen = new Set(failed.map((agent) => agent.seq))
-    const unstarted = run.failures.filter((failure) => !seen.has(failure.seq))
-    const number = failed.length + unstarted.length + run.warnings.length + (run.missingEvents > 0 ? 1 : 0)
-    this.panels.label("Problems", number)
-    const told = `${failed.length} ${unstarted.length} ${run.hasResult} ${run.state} ${run.missingEvents}`
+    const { run, failures } = this.state
+    const failed = failures.reduce((sum, group) => sum + group.seqs.length, 0)
+    this.panels.label("Problems", failed + run.warnings.length + (run.missingEvents > 0 ? 1 : 0))
+    const told = `${failed} ${failures.length} ${run.warnings.length} ${run.hasResult} ${run.state} ${run.missingEvents}`
     if (this.toldProblems === told) return
     this.toldProblems = told
     const items = []
     if (run.missingEvents > 0) items.push(h("li", {}, h("p", {}, `${count(run.missingEvents, "event")} of this run ${run.missingEvents === 1 ? "is" : "are"} missing.`)))
-    for (const failure of unstarted) items.push(problem("failed", failure.label, failure.seq, failure.reason, null))
-    for (const agent of failed) {
-      const reason = agent.reason ?? (run.hasResult ? "No reason was given." : run.state === "running" ? "Its reason comes with the run's result." : "Its reason is not known.")
-      items.push(problem(agent.state, agent.label, agent.seq, reason, () => this.choose(agent, true)))
-    }
+    const bySeq = new Map(failures.length > 0 ? this.state.agents.map((agent) => [agent.seq, agent]) : [])
+    for (const group of failures.slice(0, MOST_FAILURES)) items.push(this.failed(group, bySeq))
     for (const warning of run.warnings) items.push(h("li", {}, h("h3", {}, "Warning"), long(warning)))
-    const left = items.length - MOST_FAILURES
+    const left = failures.length - MOST_FAILURES
     this.failures.replaceChildren(
-      items.length === 0 ? h("p", { class: "note" }, run.state === "running" ? "No problems so far." : "No problems.") : h("ul", { class: "problems" }, items.slice(0, MOST_FAILURES)),
-      left > 0 ? h("p", { class: "note" }, `and ${left} more`) : "",
+      items.length === 0 ? h("p", { class: "note" }, run.state === "running" || run.lost ? "No problems so far." : "No problems.") : h("ul", { class: "problems" }, items),
+      left > 0 ? h("p", { class: "note" }, `and ${count(left, "more reason")}`) : "",
+    )
+  }
+
+  /** Agents that failed for one reason. */
+  failed({ reason, label, seqs }, bySeq) {
+    const link = (seq, name) => {
+      const agent = bySeq.get(seq)
+      return agent ? stranger("button", { type: "button", class: "link", onclick: () => this.choose(agent, true) }, name) : stranger("span", {}, name)
+    }
+    const [first, ...others] = seqs
+    const more = others.length - MOST_LINKS
+    return h(
+      "li",
+      {},
+      h("h3", { class: "failed" }, stateIcon("failed"), h("span", { class: "unseen" }, "Failed: "), link(first, named(label, first)), others.length > 0 ? h("span", {}, `and ${count(others.length, "other")}`) : null),
+      long(reason.trim() === "" ? "No reason was given." : reason),
+      others.length > 0 ? h("p", { class: "others" }, others.slice(0, MOST_LINKS).flatMap((seq) => [link(seq, named(bySeq.get(seq)?.label ?? "", seq)), " "]), more > 0 ? `and ${more} more` : null) : null,
     )
   }
 
   /** Says changes of state, and moves to what matters now. */
-  tell(before, { run, phases }) {
+  tell(before, { phases }) {
+    const { run } = this.state
     if (before !== run.state && run.state !== "waiting") {
       const parts = ["completed", "failed", "cancelled"].filter((state) => run.agents[state] > 0).map((state) => `${run.agents[state]} ${state}`)
-      announce(run.state === "running" ? `Run ${run.name} has started` : `Run ${run.name}: ${STATES[run.state]}. Agents: ${parts.join(", ") || "none"}`)
+      announce(run.state === "running" ? `Run ${run.name} has started` : `Run ${run.name}: ${this.word()}. Agents: ${parts.join(", ") || "none"}`)
     } else if (run.state === "running" && run.currentPhase !== undefined && phases.some((phase) => phase.index === run.currentPhase) && this.toldPhase !== run.currentPhase) {
       this.toldPhase = run.currentPhase
       announce(`Phase ${this.state.phases[run.currentPhase].title}`)
     }
-    const over = run.state !== "running" && run.state !== "waiting"
-    if (over && (run.hasResult || run.state === "interrupted") && !this.resulted) {
-      this.resulted = true
+    const interrupted = run.state === "interrupted" && !run.lost
+    const over = run.hasResult && run.state !== "running" && run.state !== "waiting"
+    if ((over || interrupted) && this.resulted !== run.state) {
+      this.resulted = run.state
       this.showResult(run)
     }
   }
@@ -254,13 +341,17 @@ export class RunPage {
   describe(agent) {
     if (!agent || this.described === agent) return
     this.described = agent
+    this.waits = null
     const { run, phases } = this.state
     const from = run.began
     const rows = [
-      ["State", h("span", { class: `state ${agent.state}` }, stateIcon(agent.state), STATES[agent.state])],
+      ["State", h("span", { class: `state ${agent.state}` }, stateIcon(agent.state), stateWord(agent.state, run.lost))],
+      agent.state === "running" ? ["Now", (this.waits = h("span", {}))] : null,
+      agent.retries > 0 ? ["Attempts", `${agent.retries + 1}`] : null,
       ["Call", `#${agent.seq}`],
       agent.phase === undefined ? null : ["Phase", stranger("span", {}, phases[agent.phase]?.title ?? "")],
-      ["Child", stranger("code", {}, agent.childId)],
+      agent.childId === "" ? null : ["Child", stranger("code", {}, agent.childId)],
+      agent.tool === undefined ? null : ["Tool", stranger("code", {}, agent.tool)],
       agent.began === undefined ? null : ["Began", `${duration(agent.began - from)} into the run, at ${new Date(agent.began).toLocaleTimeString()}`],
       agent.began === undefined || agent.ended === undefined ? null : ["Took", duration(agent.ended - agent.began)],
       agent.usage ? ["Tokens", tokens(agent.usage)] : null,
@@ -269,6 +360,8 @@ export class RunPage {
       stranger("h3", {}, named(agent.label, agent.seq)),
       agent.label.length > MOST_NAME || agent.label.includes("\n") ? long(agent.label) : "",
       h("dl", {}, rows.filter(Boolean).flatMap(([term, what]) => [h("dt", {}, term), h("dd", {}, what)])),
+      agent.said ? h("div", { class: "reason" }, h("h4", {}, "Last words"), long(agent.said)) : "",
+      agent.retry === undefined ? "" : h("div", { class: "reason" }, h("h4", {}, "Why it is tried again"), long(agent.retry.reason)),
       agent.reason === undefined ? "" : h("div", { class: "reason" }, h("h4", {}, "Why"), long(agent.reason)),
     )
   }
@@ -301,12 +394,6 @@ export class RunPage {
       setText(this.connection, error.message)
     }
   }
-}
-
-function problem(state, label, seq, reason, show) {
-  const name = named(label, seq)
-  const title = show ? stranger("button", { type: "button", class: "link", onclick: show }, name) : stranger("span", {}, name)
-  return h("li", {}, h("h3", { class: state }, stateIcon(state), h("span", { class: "unseen" }, `${STATES[state]}: `), title), long(reason))
 }
 
 function tokens({ inputTokens, outputTokens, cacheReadTokens, costUsd }) {

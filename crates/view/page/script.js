@@ -59,7 +59,7 @@ export class Script {
     const byTitle = new Map(phases.map((phase) => [phase.title, phase]))
     for (const { title, mark, line } of this.marks) {
       const phase = byTitle.get(title)
-      const over = run.state !== "running" && run.state !== "waiting"
+      const over = !run.lost && run.state !== "running" && run.state !== "waiting"
       const state = !phase ? "planned" : phase.active ? "running" : phase.agents.failed > 0 ? "failed" : "completed"
       const words = !phase ? (over ? "not reached" : "to come") : `${ended(phase.agents)} of ${started(phase.agents)}`
       const told = `${state} ${words}`

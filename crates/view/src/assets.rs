@@ -20,6 +20,7 @@ files! {
     "icon.svg": "image/svg+xml" = "../page/icon.svg",
     "main.js": "text/javascript; charset=utf-8" = "../page/main.js",
     "server.js": "text/javascript; charset=utf-8" = "../page/server.js",
+    "follow.js": "text/javascript; charset=utf-8" = "../page/follow.js",
     "run.js": "text/javascript; charset=utf-8" = "../page/run.js",
     "agents.js": "text/javascript; charset=utf-8" = "../page/agents.js",
     "rows.js": "text/javascript; charset=utf-8" = "../page/rows.js",

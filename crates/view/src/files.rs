@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
 
 use fanfold_types::{Line, RunView};
 use serde_json::value::RawValue;
@@ -56,15 +56,23 @@ pub(crate) struct Files {
 /// What was found in a file when it was as it was then.
 #[derive(Debug, Default)]
 struct Scan {
-    stamp: Option<(u64, SystemTime)>,
+    named: bool,
+    stamp: u64,
     /// Runs by id; none for one that could not start.
     runs: BTreeMap<Option<String>, Summary>,
+}
+
+/// A file of lines: one that was named, or one that was found in a folder that was named.
+#[derive(Clone, Debug)]
+struct Log {
+    path: PathBuf,
+    named: bool,
 }
 
 /// A run in a file.
 #[derive(Clone, Debug)]
 pub(crate) struct FileRun {
-    path: PathBuf,
+    log: Log,
     id: Option<String>,
     pub(crate) summary: Summary,
 }
@@ -82,8 +90,8 @@ impl Files {
             for file in files_of(path).map_err(fault)? {
                 unreadable += self.scan(&file).map_err(fault)?;
                 let scanned = self.scanned.lock().unwrap_or_else(PoisonError::into_inner);
-                if !is_folder && scanned.get(&file).is_none_or(|scan| scan.runs.is_empty()) {
-                    return Err(FilesError::NoRun { path: file });
+                if !is_folder && scanned.get(&file.path).is_none_or(|scan| scan.runs.is_empty()) {
+                    return Err(FilesError::NoRun { path: file.path });
                 }
             }
         }
@@ -93,7 +101,7 @@ impl Files {
 
     pub(crate) fn list(&self) -> Vec<Summary> {
         let named = self.named.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let files: Vec<PathBuf> = named.iter().flat_map(|path| files_of(path).unwrap_or_default()).collect();
+        let files: Vec<Log> = named.iter().flat_map(|path| files_of(path).unwrap_or_default()).collect();
         for file in &files {
             // One that is gone by now shows what was there.
             let _ = self.scan(file);
@@ -106,38 +114,39 @@ impl Files {
         let scanned = self.scanned.lock().unwrap_or_else(PoisonError::into_inner);
         scanned.iter().find_map(|(path, scan)| {
             let (id, summary) = scan.runs.iter().find(|(_, summary)| summary.key == key)?;
-            Some(FileRun { path: path.clone(), id: id.clone(), summary: summary.clone() })
+            let log = Log { path: path.clone(), named: scan.named };
+            Some(FileRun { log, id: id.clone(), summary: summary.clone() })
         })
     }
 
     /// Looks into a file that has changed. Gives the number of lines that could not be read.
-    fn scan(&self, path: &Path) -> io::Result<usize> {
-        let about = fs::metadata(path)?;
-        let stamp = about.modified().ok().map(|modified| (about.len(), modified));
+    fn scan(&self, log: &Log) -> io::Result<usize> {
+        let file = log.open()?;
+        let stamp = stamp(&file)?;
         let old = {
             let scanned = self.scanned.lock().unwrap_or_else(PoisonError::into_inner);
-            match scanned.get(path) {
-                Some(scan) if scan.stamp == stamp && stamp.is_some() => return Ok(0),
+            match scanned.get(&log.path) {
+                Some(scan) if scan.stamp == stamp => return Ok(0),
                 Some(scan) => scan.runs.iter().map(|(id, run)| (id.clone(), run.key)).collect(),
                 None => BTreeMap::new(),
             }
         };
         let (mut views, mut unreadable) = (BTreeMap::<Option<String>, RunView>::new(), 0);
-        each_line(path, |text| match Line::parse(text) {
+        each_line(file, |text| match Line::parse(text) {
             Ok(Line::Other) => {}
             Ok(line) => {
                 views.entry(line.run_id().map(str::to_owned)).or_default().line(&line);
             }
             Err(_) => unreadable += 1,
         })?;
-        let name = path.file_stem().map(|name| name.to_string_lossy().into_owned());
+        let name = log.path.file_stem().map(|name| name.to_string_lossy().into_owned());
         let summaries = views.into_iter().map(|(id, mut view)| {
             view.close();
             let key = old.get(&id).copied().unwrap_or_else(|| self.keys.next());
             (id, Summary::new(key, view.run(), name.clone()))
         });
-        let scan = Scan { stamp, runs: summaries.collect() };
-        self.scanned.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned(), scan);
+        let scan = Scan { named: log.named, stamp, runs: summaries.collect() };
+        self.scanned.lock().unwrap_or_else(PoisonError::into_inner).insert(log.path.clone(), scan);
         Ok(unreadable)
     }
 }
@@ -145,40 +154,26 @@ impl Files {
 impl FileRun {
     /// The script, if it lies beside the file. Blocks.
     pub(crate) fn script(&self) -> Option<String> {
-        let path = self.path.with_extension("js");
-        // A pipe would never end, nor a device.
-        if !fs::metadata(&path).ok()?.is_file() {
-            return None;
-        }
+        let path = within_folder(&self.log.path.with_extension("js")).ok()?;
         let mut text = String::new();
-        fs::File::open(&path).ok()?.take(MAX_SCRIPT_BYTES).read_to_string(&mut text).ok()?;
+        File::open(path).ok()?.take(MAX_SCRIPT_BYTES).read_to_string(&mut text).ok()?;
         Some(text)
     }
 
-    /// The run's lines, the result without its value. Blocks.
-    pub(crate) fn lines(&self) -> io::Result<Vec<Arc<str>>> {
-        let mut lines = Vec::new();
-        each_line(&self.path, |text| {
-            let Ok(line) = Line::parse(text) else { return };
-            if matches!(line, Line::Other) || line.run_id() != self.id.as_deref() {
-                return;
-            }
-            match line {
-                Line::Result(mut result) => {
-                    result.value = None;
-                    result.text.clear();
-                    lines.extend(serde_json::to_string(&result).map(Arc::from));
-                }
-                _ => lines.push(text.into()),
-            }
-        })?;
-        Ok(lines)
+    /// The file, from its beginning. Blocks.
+    pub(crate) fn open(&self) -> io::Result<File> {
+        self.log.open()
+    }
+
+    /// Whether a line is of this run.
+    pub(crate) fn tells(&self, line: &Line) -> bool {
+        !matches!(line, Line::Other) && line.run_id() == self.id.as_deref()
     }
 
     /// What the run returned. Blocks.
     pub(crate) fn value(&self) -> io::Result<Option<Arc<RawValue>>> {
         let mut value = None;
-        each_line(&self.path, |text| {
+        each_line(self.log.open()?, |text| {
             if let Ok(Line::Result(result)) = Line::parse(text)
                 && result.id.as_deref() == self.id.as_deref()
             {
@@ -189,36 +184,107 @@ impl FileRun {
     }
 }
 
+impl Log {
+    fn open(&self) -> io::Result<File> {
+        if self.named { File::open(&self.path) } else { File::open(within_folder(&self.path)?) }
+    }
+}
+
 /// The file itself, or the files of lines in a folder.
-fn files_of(path: &Path) -> io::Result<Vec<PathBuf>> {
+fn files_of(path: &Path) -> io::Result<Vec<Log>> {
     if !path.is_dir() {
-        return Ok(vec![path.to_owned()]);
+        return Ok(vec![Log { path: path.to_owned(), named: true }]);
     }
     let mut files = Vec::new();
     for entry in fs::read_dir(path)? {
         let path = entry?.path();
         let extension = path.extension().and_then(|extension| extension.to_str());
-        if extension.is_some_and(|extension| EXTENSIONS.contains(&extension)) && path.is_file() {
-            files.push(path);
+        if extension.is_some_and(|extension| EXTENSIONS.contains(&extension)) && within_folder(&path).is_ok()
+        {
+            files.push(Log { path, named: false });
         }
     }
-    files.sort();
+    files.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(files)
 }
 
-/// Hands over the lines of a file, one by one, but not those that are no text or too long.
-fn each_line(path: &Path, mut take: impl FnMut(&str)) -> io::Result<()> {
-    let mut file = BufReader::new(File::open(path)?);
-    let mut line = Vec::new();
-    loop {
-        line.clear();
-        if io::Read::take(&mut file, MAX_LINE).read_until(b'\n', &mut line)? == 0 {
-            return Ok(());
+/// Where a file that was found, not named, really is: in its folder or below, so that a link in a folder of logs
+/// shows nothing of another folder.
+///
+/// # Errors
+/// If a link leads out of the folder, or it is no regular file: a pipe or a device has no end.
+fn within_folder(path: &Path) -> io::Result<PathBuf> {
+    let folder = match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    let real = fs::canonicalize(path)?;
+    if !real.starts_with(fs::canonicalize(folder)?) {
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "a link leads out of the folder"));
+    }
+    if !fs::metadata(&real)?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+    }
+    Ok(real)
+}
+
+/// Tells a file from another one, and from what it was before it was changed.
+pub(crate) fn stamp(file: &File) -> io::Result<u64> {
+    let about = file.metadata()?;
+    let mut hasher = DefaultHasher::new();
+    (about.len(), about.modified().ok()).hash(&mut hasher);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        // A file can be changed and be given its old time again.
+        (about.dev(), about.ino(), about.ctime(), about.ctime_nsec()).hash(&mut hasher);
+    }
+    Ok(hasher.finish())
+}
+
+/// The lines of a file that are not blank, without the white space around them.
+#[derive(Debug)]
+pub(crate) struct RawLines {
+    file: BufReader<File>,
+    line: Vec<u8>,
+}
+
+/// A line of a file.
+pub(crate) struct RawLine<'a> {
+    pub(crate) bytes: &'a [u8],
+    /// Whether the line is at its end. The last one of a file may go on when more is written.
+    pub(crate) is_whole: bool,
+}
+
+impl RawLines {
+    pub(crate) fn new(file: File) -> Self {
+        Self { file: BufReader::new(file), line: Vec::new() }
+    }
+
+    /// The next line. One that is too long comes in pieces.
+    pub(crate) fn next(&mut self) -> io::Result<Option<RawLine<'_>>> {
+        loop {
+            self.line.clear();
+            let read = io::Read::take(&mut self.file, MAX_LINE).read_until(b'\n', &mut self.line)?;
+            if read == 0 {
+                return Ok(None);
+            }
+            if !self.line.trim_ascii().is_empty() {
+                break;
+            }
         }
-        if let Ok(text) = str::from_utf8(&line)
-            && !text.trim().is_empty()
-        {
-            take(text.trim());
+        let is_whole = self.line.ends_with(b"\n") || self.line.len() as u64 == MAX_LINE;
+        Ok(Some(RawLine { bytes: self.line.trim_ascii(), is_whole }))
+    }
+}
+
+/// Hands over the lines of a file, one by one, but not those that are no text.
+fn each_line(file: File, mut take: impl FnMut(&str)) -> io::Result<()> {
+    let mut lines = RawLines::new(file);
+    while let Some(line) = lines.next()? {
+        if let Ok(text) = str::from_utf8(line.bytes) {
+            take(text);
         }
     }
+    Ok(())
 }

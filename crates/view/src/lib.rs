@@ -29,12 +29,14 @@
 //! - [`View`], [`ViewOptions`], [`About`], [`Watch`]: what a service holds
 //! - `live`: the lines of a run that happens in this process; `files`: those of runs that are on disk
 //! - `runs`: both, under one number; `summary`: what a list says of them
-//! - `router`: what the page asks for; `stream`: lines as server-sent events
+//! - `router`: what the page asks for; `stream`: lines as server-sent events; `cursor`: how far a reader of them is;
+//!   `tail`: the lines of a file that may still change
 //! - `guard`: who may ask; `assets`: the page itself
 //! - [`Server`]: the router on a port of its own
 #![forbid(unsafe_code)]
 
 mod assets;
+mod cursor;
 mod files;
 mod guard;
 mod live;
@@ -43,6 +45,7 @@ mod runs;
 mod server;
 mod stream;
 mod summary;
+mod tail;
 mod view;
 
 pub use files::FilesError;

@@ -7,6 +7,8 @@ use fanfold_types::{Line, ResultLine, RunView};
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 
+use crate::cursor::Cursor;
+use crate::stream::{BATCH, Next};
 use crate::summary::Summary;
 use crate::view::About;
 
@@ -60,7 +62,8 @@ pub(crate) struct Live {
 
 #[derive(Debug, Default)]
 struct Told {
-    lines: Vec<Arc<str>>,
+    /// Each with the place behind it.
+    lines: Vec<(Cursor, Arc<str>)>,
     view: RunView,
     value: Option<Arc<RawValue>>,
     over: bool,
@@ -84,16 +87,21 @@ impl Live {
     }
 
     /// The lines after so many, at most `limit`, and whether there will be none after these.
-    pub(crate) fn lines(&self, after: usize, limit: usize) -> (Vec<Arc<str>>, bool) {
+    fn lines(&self, after: usize, limit: usize) -> (Vec<(Cursor, Arc<str>)>, bool) {
         let told = self.told();
         let rest = told.lines.get(after..).unwrap_or_default();
         let some = &rest[..rest.len().min(limit)];
         (some.to_vec(), told.over && some.len() == rest.len())
     }
 
-    /// What tells that there are more lines, or never will be.
-    pub(crate) fn changes(&self) -> watch::Receiver<(usize, bool)> {
-        self.length.subscribe()
+    /// Whether a reader at this place has seen lines of this run.
+    fn has(&self, seen: Cursor) -> bool {
+        let told = self.told();
+        let there = match seen.lines.checked_sub(1) {
+            None => Some(Cursor::START),
+            Some(last) => told.lines.get(last).map(|(behind, _)| *behind),
+        };
+        there.is_some_and(|there| seen.is_at(there))
     }
 
     fn told(&self) -> MutexGuard<'_, Told> {
@@ -104,7 +112,8 @@ impl Live {
         let mut told = self.told();
         let (Ok(text), false) = (text, told.over) else { return };
         told.view.line(line);
-        told.lines.push(text.into());
+        let at = told.lines.last().map_or(Cursor::START, |(at, _)| *at);
+        told.lines.push((at.after(text.as_bytes()), text.into()));
         self.length.send_replace((told.lines.len(), false));
         let run = told.view.run();
         // Observers may be told of the end after the result is there. A run that could not start has no end.
@@ -131,6 +140,45 @@ impl Live {
             told.view.close();
             self.length.send_replace((told.lines.len(), true));
         }
+    }
+}
+
+/// A reader of a run of this process.
+#[derive(Debug)]
+pub(crate) struct LiveLines {
+    run: Arc<Live>,
+    changes: watch::Receiver<(usize, bool)>,
+    at: Cursor,
+}
+
+impl LiveLines {
+    /// A reader that has seen the lines up to `seen`.
+    pub(crate) fn new(run: Arc<Live>, seen: Cursor) -> Self {
+        Self { changes: run.length.subscribe(), run, at: seen }
+    }
+
+    pub(crate) fn next(&mut self) -> Next {
+        if !self.run.has(self.at) {
+            self.at = Cursor::START;
+            return Next::Restart;
+        }
+        // Marked first: what changes after the look wakes us again.
+        self.changes.borrow_and_update();
+        let (lines, over) = self.run.lines(self.at.lines, BATCH);
+        match lines.last() {
+            Some((behind, _)) => {
+                self.at = *behind;
+                Next::Lines(lines)
+            }
+            None if over => Next::Over,
+            None => Next::CaughtUp(self.at),
+        }
+    }
+
+    /// Returns when there are more lines, or never will be.
+    pub(crate) async fn changed(&mut self) {
+        // The run that this reader holds has the other end.
+        let _ = self.changes.changed().await;
     }
 }
 

@@ -1,22 +1,26 @@
 //! What the page asks for.
 
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use axum::extract::{OriginalUri, Path, State};
+use axum::extract::{OriginalUri, Path, Query, State};
 use axum::http::StatusCode;
-use axum::http::header::{CONTENT_TYPE, HeaderMap};
+use axum::http::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
 use axum::response::{IntoResponse as _, Json, Response};
 use axum::routing::{get, post};
 use axum::{Router, middleware};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::assets;
+use crate::cursor::Cursor;
 use crate::guard::{self, is_from_page};
+use crate::live::LiveLines;
 use crate::runs::{Found, Runs};
+use crate::stream::{self, Source};
 use crate::summary::Summary;
+use crate::tail::FileLines;
 use crate::view::View;
-use crate::{assets, stream};
 
 pub(crate) fn router(view: View) -> Router {
     let View { runs, guard } = view;
@@ -96,16 +100,33 @@ async fn about(State(runs): State<Arc<Runs>>, Path(key): Path<u64>) -> Response 
     Json(details).into_response()
 }
 
-async fn events(State(runs): State<Arc<Runs>>, Path(key): Path<u64>, headers: HeaderMap) -> Response {
-    let seen = stream::seen(&headers);
-    match runs.find(key) {
-        None => StatusCode::NOT_FOUND.into_response(),
-        Some(Found::Live(run)) => stream::live(run, seen),
-        Some(Found::File(run)) => match tokio::task::spawn_blocking(move || run.lines()).await {
-            Ok(Ok(lines)) => stream::stored(lines, seen),
-            _ => (StatusCode::GONE, "The file of this run can no longer be read.\n").into_response(),
-        },
-    }
+/// How long a stream of lines lasts.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Lasting {
+    /// Milliseconds after which it ends, as soon as the reader has caught up. Without, it lasts until the run is over.
+    for_ms: Option<u64>,
+}
+
+async fn events(
+    State(runs): State<Arc<Runs>>,
+    Path(key): Path<u64>,
+    Query(Lasting { for_ms }): Query<Lasting>,
+    headers: HeaderMap,
+) -> Response {
+    let Ok(permit) = runs.streams.clone().try_acquire_owned() else {
+        let later = [(RETRY_AFTER, "5")];
+        return (StatusCode::SERVICE_UNAVAILABLE, later, "Too many pages look at runs.\n").into_response();
+    };
+    let seen =
+        headers.get("last-event-id").map_or(Cursor::START, |id| Cursor::of_id(id.to_str().unwrap_or("")));
+    let source = match runs.find(key) {
+        None => return StatusCode::NOT_FOUND.into_response(),
+        Some(Found::Live(run)) => Source::Live(LiveLines::new(run, seen)),
+        Some(Found::File(run)) => Source::File(Box::new(FileLines::new(*run, seen))),
+    };
+    let response = stream::follow(source, for_ms.map(Duration::from_millis), permit).await;
+    response.unwrap_or_else(|| (StatusCode::GONE, "This run is no longer in its file.\n").into_response())
 }
 
 async fn value(State(runs): State<Arc<Runs>>, Path(key): Path<u64>) -> Response {

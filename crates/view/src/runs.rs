@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tokio::sync::Semaphore;
+
 use crate::files::{FileRun, Files};
 use crate::live::{Live, Watch};
 use crate::summary::Summary;
@@ -17,7 +19,12 @@ pub(crate) struct Runs {
     keys: Arc<Keys>,
     keep: usize,
     pub(crate) may_cancel: bool,
+    /// For streams of lines.
+    pub(crate) streams: Arc<Semaphore>,
 }
+
+/// How many streams of lines there may be at once.
+const MAX_STREAMS: usize = 256;
 
 /// Numbers for runs.
 #[derive(Debug, Default)]
@@ -38,7 +45,14 @@ pub(crate) enum Found {
 impl Runs {
     pub(crate) fn new(keep: usize, may_cancel: bool) -> Self {
         let keys = Arc::<Keys>::default();
-        Self { live: Mutex::default(), files: Files::new(keys.clone()), keys, keep, may_cancel }
+        Self {
+            live: Mutex::default(),
+            files: Files::new(keys.clone()),
+            keys,
+            keep,
+            may_cancel,
+            streams: Arc::new(Semaphore::new(MAX_STREAMS)),
+        }
     }
 
     pub(crate) fn watch(&self, about: About) -> Watch {

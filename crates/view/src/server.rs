@@ -4,6 +4,7 @@ use std::future::Future;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use axum::serve::ListenerExt as _;
 use tokio::net::TcpListener;
 
 use crate::view::View;
@@ -45,6 +46,8 @@ impl Server {
     /// Serves the view, for as long as the future is polled.
     pub fn serve(self) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let router = self.view.router();
-        async move { axum::serve(self.listener, router).await }
+        // Small answers go out at once. A connection that cannot have that is none the worse for it.
+        let listener = self.listener.tap_io(|wire| _ = wire.set_nodelay(true));
+        async move { axum::serve(listener, router).await }
     }
 }

@@ -60,6 +60,18 @@ impl RunView {
         // Revisions are counts of events: far below where a float is no longer exact.
         to_js(&self.0.since(revision as u64))
     }
+
+    /// The same of a run that cannot be seen: what has not ended counts as interrupted. More can be taken in afterwards.
+    #[wasm_bindgen(js_name = lastKnownSince, unchecked_return_type = "ViewChanges")]
+    pub fn last_known_since(&self, revision: f64) -> Result<JsValue, JsError> {
+        to_js(&self.0.last_known_since(revision as u64))
+    }
+
+    /// Takes in events that still wait for others: what was told so far is in order and whole, as a file is.
+    #[wasm_bindgen(js_name = skipMissing)]
+    pub fn skip_missing(&mut self) {
+        self.0.skip_missing();
+    }
 }
 
 /// Checks the records of a session one by one, as they are loaded or appended.
@@ -90,6 +102,12 @@ impl RecordChecker {
 #[wasm_bindgen]
 pub fn pretty(json: &str) -> String {
     types::text::pretty(json)
+}
+
+/// After how many milliseconds without a word an agent is told to be quiet.
+#[wasm_bindgen(js_name = quietAfterMs)]
+pub fn quiet_after_ms() -> f64 {
+    types::AgentView::QUIET_AFTER_MS as f64
 }
 
 fn from_js<T: DeserializeOwned>(value: &JsValue) -> Result<T, JsError> {

@@ -155,7 +155,7 @@ async fn failed_agents_ride_the_value_and_the_text_if_asked_for() {
     let arguments = arguments("return [await agent('fail:no luck', {label: 'a'}), await agent('x')]");
     let plain = "workflow \"test\" completed (2 agents).\nReturn value:\n[\n  null,\n  \"echo:x\"\n]";
     for (note, text) in
-        [(false, plain.to_owned()), (true, format!("{plain}\nFailed agents (1):\n- agent 1 \"a\": no luck"))]
+        [(false, plain.to_owned()), (true, format!("{plain}\nFailed agents (1):\n- #1 a failed: no luck"))]
     {
         let tool = tool(&engine, json!({"noteFailures": note}));
         let answer = tool.call("workflow", &arguments, by(&agent)).await.unwrap();

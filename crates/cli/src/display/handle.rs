@@ -1,13 +1,13 @@
 //! The display as the rest of the command holds it.
 
 use std::io::{self, IsTerminal as _};
+use std::sync::LazyLock;
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::sync::{LazyLock, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anstream::{AutoStream, ColorChoice};
-use fanfold::{Event, EventKind, Limits, Meta, Observer, RunResult};
+use fanfold::{Event, Limits, Meta, Observer, RunResult};
 
 use super::frame::Size;
 use super::live::Live;
@@ -20,6 +20,9 @@ use super::view::View;
 const FRAME: Duration = Duration::from_millis(100);
 /// How long a display that is dropped has to tidy up; a terminal may take nothing at all.
 const PATIENCE: Duration = Duration::from_secs(1);
+
+const ONE_AT_A_TIME: &str = "agents run one at a time on so few processors; \
+                             --limits '{\"maxConcurrentAgents\": 4}' runs more at once";
 
 /// How to show a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +50,6 @@ pub(crate) struct Display {
     news: Sender<News>,
     /// Ends with the thread.
     gone: Receiver<()>,
-    one_at_a_time: bool,
 }
 
 impl Display {
@@ -66,20 +68,21 @@ impl Display {
         };
         let (news, told) = mpsc::channel();
         let (going, gone) = mpsc::channel();
+        // Nobody chose it, so nobody expects it.
+        let one_at_a_time = limits.max_concurrent_agents == 0 && limits.concurrent_agents() == 1;
+        let hint = one_at_a_time.then_some(ONE_AT_A_TIME);
         let painter = move || {
-            paint(&told, view, Easel { out: io::stderr(), size, now, pause });
+            paint(&told, view, Easel { out: io::stderr(), size, now, pause, hint });
             drop::<Sender<()>>(going);
         };
         // A run does not fail because nobody can watch it.
         let _ = thread::Builder::new().name("display".into()).spawn(painter);
-        // Nobody chose it, so nobody expects it.
-        let one_at_a_time = limits.max_concurrent_agents == 0 && limits.concurrent_agents() == 1;
-        Self { news, gone, one_at_a_time }
+        Self { news, gone }
     }
 
     /// What tells this display of a run; it is for one run only.
     pub(crate) fn observer(&self) -> impl Observer + use<> {
-        Reporter { news: self.news.clone(), queue: self.one_at_a_time.then(Mutex::default) }
+        Reporter(self.news.clone())
     }
 
     /// Shows a line that is the command's own, such as how to force an end. The live display shows the last one
@@ -121,43 +124,12 @@ impl Drop for Display {
     }
 }
 
-/// The display's ear in a run.
-struct Reporter {
-    news: Sender<News>,
-    /// Where agents run one at a time by default: who waits, until that was said.
-    queue: Option<Mutex<Queue>>,
-}
-
-/// Agents that wait or run, and whether it was said that they queue.
-#[derive(Default)]
-struct Queue {
-    calls: usize,
-    said: bool,
-}
-
-impl Reporter {
-    /// Says once that agents queue, and what to do.
-    fn queued(&self, called: bool) {
-        let Some(queue) = &self.queue else { return };
-        let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
-        queue.calls = if called { queue.calls + 1 } else { queue.calls.saturating_sub(1) };
-        if queue.calls > 1 && !queue.said {
-            queue.said = true;
-            let hint = "agents run one at a time on so few processors; --limits '{\"maxConcurrentAgents\": 4}' \
-                        runs more at once";
-            let _ = self.news.send(News::Notice(hint.into()));
-        }
-    }
-}
+/// Hands a run's events to the display.
+struct Reporter(Sender<News>);
 
 impl Observer for Reporter {
     fn event(&self, _meta: &Meta, event: &Event) {
-        match event.kind {
-            EventKind::AgentQueued { .. } => self.queued(true),
-            EventKind::AgentRefused { .. } | EventKind::AgentEnd { .. } => self.queued(false),
-            _ => {}
-        }
-        let _ = self.news.send(News::Event(event.clone()));
+        let _ = self.0.send(News::Event(event.clone()));
     }
 }
 

@@ -3,14 +3,14 @@
 use std::iter;
 
 use anstyle::Style;
-use fanfold::{Event, EventKind, RunResult};
+use fanfold::{Event, EventKind, FailureGroup, RunResult, RunView, group_failures};
 
 use super::frame::{Size, frame};
 use super::palette::Palette;
 use super::screen::Screen;
 use super::summary::summary;
 use super::text;
-use super::tree::Tree;
+use super::tree::{Tree, name};
 use super::view::View;
 
 /// Rows of the terminal that the tree leaves to what was said last, at most.
@@ -20,7 +20,8 @@ const LAST_WORDS: usize = 5;
 #[derive(Debug, Default)]
 pub(crate) struct Live {
     palette: Palette,
-    tree: Tree,
+    /// The failures so far by their reasons, and how many there were.
+    failures: (Vec<FailureGroup>, usize),
     /// Lines that are not written yet.
     lines: Vec<String>,
     notice: Option<String>,
@@ -44,11 +45,10 @@ impl Live {
 }
 
 impl View for Live {
-    fn event(&mut self, event: &Event, _now: u64) {
-        self.tree.event(event);
+    fn event(&mut self, event: &Event, _run: &RunView) {
         match &event.kind {
-            EventKind::Start { .. } => {
-                let Tree { name, description, .. } = &self.tree;
+            EventKind::Start { meta } => {
+                let (name, description) = (name(&meta.name), name(&meta.description));
                 let Palette { strong, faint, .. } = self.palette;
                 self.lines.push(format!("{strong}{name}{strong:#}{faint}: {description}{faint:#}"));
             }
@@ -58,37 +58,37 @@ impl View for Live {
         }
     }
 
-    fn notice(&mut self, text: &str, _now: u64) {
+    fn notice(&mut self, text: &str, _run: &RunView, _now: u64) {
         self.notice = Some(text::line(text));
     }
 
-    fn draw(&mut self, size: Size, now: u64) -> String {
+    fn draw(&mut self, run: &RunView, size: Size, now: u64) -> String {
         let lines = std::mem::take(&mut self.lines);
-        let rows = if self.moves() {
+        if self.failures.1 != run.failures().len() {
+            self.failures = (group_failures(run.failures()), run.failures().len());
+        }
+        let rows = if self.moves(run) {
             // One row is for the cursor.
             let rows = size.rows.saturating_sub(1 + LAST_WORDS.min(size.rows / 5));
             // The last column stays free; see `Screen::draw`.
             let size = Size { columns: size.columns.saturating_sub(1), rows };
-            frame(&self.tree, self.notice.as_deref(), size, now, &self.palette)
+            frame(&Tree::of(run, &self.failures.0), self.notice.as_deref(), size, now, &self.palette)
         } else {
             Vec::new()
         };
         self.screen.draw(&lines, rows, size)
     }
 
-    fn end(&mut self, result: Option<&RunResult>, size: Size, now: u64) -> String {
+    fn end(&mut self, run: &RunView, result: Option<&RunResult>, size: Size, now: u64) -> String {
         let mut lines = std::mem::take(&mut self.lines);
-        if result.is_none() {
-            self.tree.abandon(now);
-        }
-        if self.moves() {
-            lines.extend(summary(&self.tree, result, now, &self.palette));
+        if self.moves(run) {
+            lines.extend(summary(run, result, now, &self.palette));
         }
         self.screen.draw(&lines, Vec::new(), size)
     }
 
-    fn moves(&self) -> bool {
-        self.tree.began.is_some()
+    fn moves(&self, run: &RunView) -> bool {
+        run.run().began.is_some()
     }
 }
 
@@ -104,6 +104,7 @@ mod tests {
 
     /// A terminal, and the display on it.
     struct Watched {
+        run: RunView,
         live: Live,
         terminal: vt100::Parser,
         size: Size,
@@ -112,6 +113,7 @@ mod tests {
     impl Watched {
         fn new(columns: u16, rows: u16) -> Self {
             Self {
+                run: RunView::default(),
                 live: Live::new(Palette::new(true)),
                 terminal: vt100::Parser::new(rows.try_into().unwrap(), columns.try_into().unwrap(), 10_000),
                 size: Size { columns: columns.into(), rows: rows.into() },
@@ -121,20 +123,21 @@ mod tests {
         /// Shows each event in a picture of its own.
         fn watch(mut self, events: &[Event]) -> Self {
             for event in events {
-                self.live.event(event, event.at);
+                self.run.event(event);
+                self.live.event(event, &self.run);
                 self.draw(event.at);
             }
             self
         }
 
         fn draw(&mut self, now: u64) -> &mut Self {
-            let picture = self.live.draw(self.size, now);
+            let picture = self.live.draw(&self.run, self.size, now);
             self.terminal.process(picture.as_bytes());
             self
         }
 
         fn end(&mut self, result: Option<&RunResult>, now: u64) -> &mut Self {
-            let picture = self.live.end(result, self.size, now);
+            let picture = self.live.end(&self.run, result, self.size, now);
             self.terminal.process(picture.as_bytes());
             self
         }
@@ -198,7 +201,7 @@ mod tests {
     fn a_cancelled_run_leaves_no_notice() {
         let mut run = review();
         let mut watched = Watched::new(60, 20).watch(&run.events);
-        watched.live.notice("cancelling; press Ctrl-C again to force", 5_000);
+        watched.live.notice("cancelling; press Ctrl-C again to force", &watched.run, 5_000);
         assert!(watched.draw(5_100).screen().ends_with("\ncancelling; press Ctrl-C again to force"));
         let seen = run.events.len();
         run.at(5_200).ends(5, Cancelled).ends(6, Cancelled);
@@ -231,31 +234,28 @@ mod tests {
 
     #[test]
     fn nothing_is_drawn_of_a_run_that_never_began() {
-        assert_eq!(Live::default().end(None, Size { columns: 80, rows: 24 }, 9), "");
+        assert_eq!(Live::default().end(&RunView::default(), None, Size { columns: 80, rows: 24 }, 9), "");
     }
 
     #[test]
     fn the_same_picture_is_not_drawn_twice() {
         let mut watched = Watched::new(60, 20).watch(&review().events);
         watched.draw(5_010);
-        assert_eq!(watched.live.draw(watched.size, 5_020), "");
+        assert_eq!(watched.live.draw(&watched.run, watched.size, 5_020), "");
         // The spinner turns.
-        assert_ne!(watched.live.draw(watched.size, 5_120), "");
+        assert_ne!(watched.live.draw(&watched.run, watched.size, 5_120), "");
     }
 
     #[test]
     fn long_lists_are_cut_at_the_end() {
         let mut run = Run::of(planned("review", &[]));
         for seq in 1..=200 {
-            run.agent(seq, "check", &format!("File {seq}")).ends(seq, Failed);
+            run.agent(seq, &format!("check {seq}"), &format!("File {seq}")).ends(seq, Failed);
         }
         let result = run.completed();
         let mut watched = Watched::new(60, 20).watch(&run.events);
         let all = watched.end(Some(&result), 0).everything();
-        assert!(
-            all.contains("… and 170 more phases\n") && all.contains("… and 170 more failed agents\n"),
-            "{all}"
-        );
+        assert!(all.contains("… and 170 more phases\n") && all.contains("… and 170 more reasons\n"), "{all}");
     }
 
     proptest! {

@@ -11,9 +11,10 @@
 //!
 //! # Layout
 //! - `handle`: [`Display`], which the rest of the command holds, and its observer
-//! - `painter`: the thread that owns the terminal; `view`: what it needs of a display
+//! - `painter`: the thread that owns the terminal and knows the run, by [`RunView`](fanfold::RunView); `view`: what it
+//!   needs of a display
 //! - `plain`: a line for each thing that happens
-//! - `live`: a tree drawn in place. `tree`: the run so far; `pick`: what of it fits; `frame`: a picture of it;
+//! - `live`: a tree drawn in place. `tree`: the run as a list; `pick`: what of it fits; `frame`: a picture of it;
 //!   `screen`: the picture in its place; `summary`: the last one
 //! - `row`, `palette`, `text`: rows, their colours and marks, and the harmless form of others' words
 //! - `messages`: what the command says besides; `plan`, `listing`, `worktrees`: what `plan`, `list` and `clean` print

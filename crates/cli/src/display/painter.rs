@@ -8,7 +8,7 @@ use std::io::Write;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use fanfold::{Event, RunResult};
+use fanfold::{Event, RunResult, RunView};
 
 use super::frame::Size;
 use super::view::View;
@@ -30,14 +30,17 @@ pub(crate) struct Easel<W> {
     pub(crate) now: fn() -> u64,
     /// The least time between two pictures.
     pub(crate) pause: Duration,
+    /// What to say once as soon as one agent has to wait for another one, if anything.
+    pub(crate) hint: Option<&'static str>,
 }
 
 /// Shows news until the last.
 pub(crate) fn paint(news: &Receiver<News>, mut view: Box<dyn View>, mut easel: Easel<impl Write>) {
+    let mut run = RunView::default();
     let mut next = Instant::now();
     let mut shown = true;
     loop {
-        let told = if shown && !view.moves() {
+        let told = if shown && !view.moves(&run) {
             news.recv().map_err(RecvTimeoutError::from)
         } else {
             news.recv_timeout(next.saturating_duration_since(Instant::now()))
@@ -45,14 +48,27 @@ pub(crate) fn paint(news: &Receiver<News>, mut view: Box<dyn View>, mut easel: E
         let now = (easel.now)();
         shown = false;
         match told {
-            Ok(News::Event(event)) => view.event(&event, now),
-            Ok(News::Notice(text)) => view.notice(&text, now),
-            Ok(News::End(result)) => return easel.put(&view.end(result.as_deref(), (easel.size)(), now)),
+            Ok(News::Event(event)) => {
+                run.event(&event);
+                view.event(&event, &run);
+                let agents = &run.run().agents;
+                if agents.queued + agents.running > 1
+                    && let Some(hint) = easel.hint.take()
+                {
+                    view.notice(hint, &run, now);
+                }
+            }
+            Ok(News::Notice(text)) => view.notice(&text, &run, now),
+            Ok(News::End(result)) => {
+                return easel.put(&view.end(&run, result.as_deref(), (easel.size)(), now));
+            }
             Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return easel.put(&view.end(None, (easel.size)(), now)),
+            Err(RecvTimeoutError::Disconnected) => {
+                return easel.put(&view.end(&run, None, (easel.size)(), now));
+            }
         }
         if Instant::now() >= next {
-            let picture = view.draw((easel.size)(), now);
+            let picture = view.draw(&run, (easel.size)(), now);
             easel.put(&picture);
             next = Instant::now() + easel.pause;
             shown = true;
@@ -76,6 +92,8 @@ mod tests {
     use std::sync::mpsc::{self, Sender};
     use std::thread;
 
+    use fanfold::AgentOutcome::Completed;
+
     use super::super::live::Live;
     use super::super::palette::Palette;
     use super::super::plain::Plain;
@@ -98,7 +116,7 @@ mod tests {
     }
 
     fn easel<W>(out: W, pause: Duration) -> Easel<W> {
-        Easel { out, size: || Size { columns: 80, rows: 24 }, now: || 1_000, pause }
+        Easel { out, size: || Size { columns: 80, rows: 24 }, now: || 1_000, pause, hint: None }
     }
 
     #[test]
@@ -117,6 +135,24 @@ mod tests {
         drop(news);
         assert!(shown.recv().unwrap().contains("end      stopped"));
         painter.join().unwrap();
+    }
+
+    #[test]
+    fn that_agents_wait_for_each_other_is_said_once() {
+        let (news, told) = mpsc::channel();
+        let (out, shown) = mpsc::channel();
+        let mut run = Run::of(planned("review", &[]));
+        run.calls(1, "a", "").agent(1, "a", "").ends(1, Completed);
+        let alone = run.events.len();
+        run.calls(2, "b", "").calls(3, "c", "").agent(2, "b", "").calls(4, "d", "");
+        run.events.iter().for_each(|event| news.send(News::Event(event.clone())).unwrap());
+        drop(news);
+        let easel = Easel { hint: Some("one at a time"), ..easel(Shown(out), Duration::ZERO) };
+        paint(&told, Box::new(Plain::new(Palette::default())), easel);
+        let lines: Vec<String> = shown.iter().collect();
+        let hints: Vec<_> = lines.iter().filter(|line| line.contains("one at a time")).collect();
+        assert_eq!(hints.len(), 1, "{lines:?}");
+        assert!(alone < run.events.len() && !lines[..3].concat().contains("one at a time"), "{lines:?}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The few marks and styles of the display. A style only repeats what a mark or a word says already.
 
 use anstyle::{AnsiColor, Style};
-use fanfold::AgentOutcome;
+use fanfold::AgentState;
 
 /// A workflow, an agent or a phase as a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,12 +13,15 @@ pub(crate) enum Mark {
     Cancelled,
 }
 
-impl From<AgentOutcome> for Mark {
-    fn from(outcome: AgentOutcome) -> Self {
-        match outcome {
-            AgentOutcome::Completed => Self::Completed,
-            AgentOutcome::Failed => Self::Failed,
-            AgentOutcome::Cancelled => Self::Cancelled,
+impl From<AgentState> for Mark {
+    fn from(state: AgentState) -> Self {
+        match state {
+            AgentState::Running => Self::Running,
+            AgentState::Completed => Self::Completed,
+            AgentState::Failed | AgentState::Refused => Self::Failed,
+            AgentState::Cancelled | AgentState::Interrupted => Self::Cancelled,
+            // It waits, or a later version knows more.
+            _ => Self::Planned,
         }
     }
 }

@@ -1,13 +1,13 @@
 //! Which phases and agents are shown when the terminal has not room for all.
 //!
 //! Finished agents go first: the counts beside their phase tell of them. Then go the phases that are over or
-//! still to come, then running agents, the youngest first.
+//! still to come, then running agents, the youngest first. Agents that wait for their turn are only counted.
 
-use fanfold::AgentOutcome;
+use fanfold::{AgentState, AgentView};
 
-use super::tree::{Item, Tree};
+use super::tree::{Tree, has_failed};
 
-/// What is shown, by index in the tree.
+/// What is shown, by place in the tree.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Picked {
     pub(crate) phases: Vec<bool>,
@@ -18,50 +18,53 @@ pub(crate) struct Picked {
 
 impl Picked {
     /// Chooses for so many rows.
-    pub(crate) fn new(tree: &Tree, rows: usize) -> Self {
+    pub(crate) fn new(tree: &Tree<'_>, rows: usize) -> Self {
         let mut picked = Self {
             phases: vec![false; tree.phases.len()],
-            agents: vec![false; tree.agents.len()],
+            agents: vec![false; tree.run.agents().len()],
             room: rows,
         };
         // Phases may take half the room; the rest of them comes after the agents that run.
         let phases = by_interest(tree);
         let (some, rest) = phases.split_at(phases.len().min(rows / 2));
         some.iter().for_each(|&phase| picked.phase(phase));
-        picked.agents(tree, |agent| agent.end.is_none(), Oldest);
+        picked.agents(tree, is_running, Oldest);
         rest.iter().for_each(|&phase| picked.phase(phase));
-        picked.agents(tree, |agent| matches!(agent.end, Some((AgentOutcome::Failed, _))), Newest);
-        picked.agents(tree, |agent| agent.end.is_some(), Newest);
+        let alike = tree.are_alike();
+        let is_alone = |agent: &AgentView| !alike[agent.index as usize];
+        picked.agents(tree, |agent| has_failed(agent) && is_alone(agent), Newest);
+        let is_over = |agent: &AgentView| agent.ended.is_some() && agent.state != AgentState::Refused;
+        picked.agents(tree, |agent| is_over(agent) && is_alone(agent), Newest);
         picked
     }
 
     /// Running agents and phases that are not shown.
-    pub(crate) fn hidden(&self, tree: &Tree) -> (usize, usize) {
-        let agents = self.agents.iter().zip(&tree.agents);
+    pub(crate) fn hidden(&self, tree: &Tree<'_>) -> (usize, usize) {
+        let agents = self.agents.iter().zip(tree.run.agents());
         (
-            agents.filter(|(shown, agent)| !**shown && agent.end.is_none()).count(),
+            agents.filter(|(shown, agent)| !**shown && is_running(agent)).count(),
             self.phases.iter().filter(|shown| !**shown).count(),
         )
     }
 
-    fn phase(&mut self, index: usize) {
-        if self.room > 0 && !self.phases[index] {
-            self.phases[index] = true;
+    fn phase(&mut self, place: usize) {
+        if self.room > 0 && !self.phases[place] {
+            self.phases[place] = true;
             self.room -= 1;
         }
     }
 
-    fn agents(&mut self, tree: &Tree, wanted: impl Fn(&Item) -> bool, first: First) {
-        let mut order: Vec<usize> =
-            (0..tree.agents.len()).filter(|&index| wanted(&tree.agents[index])).collect();
-        if let Newest = first {
-            order.sort_by_key(|&index| std::cmp::Reverse(tree.agents[index].end.map(|(_, at)| at)));
+    fn agents(&mut self, tree: &Tree<'_>, wanted: impl Fn(&AgentView) -> bool, first: First) {
+        let mut order: Vec<&AgentView> = tree.run.agents().iter().filter(|agent| wanted(agent)).collect();
+        match first {
+            Oldest => order.sort_by_key(|agent| agent.began),
+            Newest => order.sort_by_key(|agent| std::cmp::Reverse(agent.ended)),
         }
-        for index in order {
+        for agent in order {
             if self.room == 0 {
                 return;
             }
-            self.agent(index, tree.agents[index].phase);
+            self.agent(agent.index as usize, tree.phase_of(agent));
         }
     }
 
@@ -86,16 +89,17 @@ enum First {
 }
 use First::{Newest, Oldest};
 
+fn is_running(agent: &AgentView) -> bool {
+    agent.state == AgentState::Running
+}
+
 /// Active phases, then those that are over, the last one first, then those to come.
-fn by_interest(tree: &Tree) -> Vec<usize> {
+fn by_interest(tree: &Tree<'_>) -> Vec<usize> {
     let mut order: Vec<usize> = (0..tree.phases.len()).collect();
-    order.sort_by_key(|&index| {
-        let phase = &tree.phases[index];
-        match phase.began {
-            Some(began) if phase.active => (0, began),
-            Some(_) => (1, u64::MAX - phase.until),
-            None => (2, 0),
-        }
+    order.sort_by_key(|&place| match tree.phases[place].known {
+        Some(phase) if phase.active => (0, phase.began.unwrap_or_default()),
+        Some(phase) => (1, u64::MAX - phase.ended.unwrap_or_default()),
+        None => (2, 0),
     });
     order
 }

@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use anstyle::Style;
+use fanfold::Tally;
 
-use super::palette::Palette;
+use super::palette::{Mark, Palette};
 use super::text;
-use super::tree::Tally;
 
 /// A row under construction.
 #[derive(Debug)]
@@ -70,17 +70,13 @@ impl Pieces {
         self.0.push((style, piece.into()));
     }
 
-    /// How many calls wait for their turn.
-    pub(crate) fn add_waiting(&mut self, tally: &Tally, palette: &Palette) {
-        if tally.waiting > 0 {
-            self.add(palette.faint, format!("{} waiting", tally.waiting));
+    /// How many calls wait for their turn, and what of a tally needs attention.
+    pub(crate) fn add_tally(&mut self, tally: &Tally, palette: &Palette) {
+        if tally.queued > 0 {
+            self.add(palette.faint, format!("{} queued", tally.queued));
         }
-    }
-
-    /// What of a tally needs attention.
-    pub(crate) fn add_troubles(&mut self, tally: &Tally, palette: &Palette) {
-        for (outcome, trouble) in tally.troubles() {
-            self.add(palette.mark(outcome.into(), 0).0, trouble);
+        for (mark, trouble) in troubles(tally) {
+            self.add(palette.mark(mark, 0).0, trouble);
         }
     }
 
@@ -89,6 +85,16 @@ impl Pieces {
         let dots = 3 * self.0.len().saturating_sub(1);
         self.0.iter().map(|(_, piece)| text::width(piece)).sum::<usize>() + dots
     }
+}
+
+/// What of a tally needs attention, in words: `1 failed`, `2 cancelled`.
+pub(crate) fn troubles(tally: &Tally) -> impl Iterator<Item = (Mark, String)> {
+    let all = [
+        (Mark::Failed, tally.failed, "failed"),
+        (Mark::Cancelled, tally.cancelled, "cancelled"),
+        (Mark::Cancelled, tally.refused, "not started"),
+    ];
+    all.into_iter().filter(|all| all.1 > 0).map(|(mark, count, what)| (mark, format!("{count} {what}")))
 }
 
 /// `1 agent`, `2 agents`.

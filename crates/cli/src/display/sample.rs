@@ -4,11 +4,9 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use fanfold::{
-    Agent, AgentFailure, AgentOutcome, EndedAgent, Event, EventKind, Meta, Phase, RunEnd, RunResult,
-    StopReason,
+    Agent, AgentFailure, AgentOutcome, AgentProgress, AgentRetry, EndedAgent, Event, EventKind, Meta, Phase,
+    ProgressKind, QueuedAgent, RefusedAgent, RunEnd, RunResult, RunView, StopReason,
 };
-
-use super::tree::Tree;
 
 /// A run, and everything it has told.
 pub(crate) struct Run {
@@ -26,6 +24,10 @@ pub(crate) fn planned(name: &str, phases: &[&str]) -> Meta {
     }
 }
 
+fn queued(seq: u32, label: &str, phase: &str) -> QueuedAgent {
+    QueuedAgent { seq, label: label.into(), phase: (!phase.is_empty()).then(|| phase.into()) }
+}
+
 impl Run {
     /// A run that has begun at time zero.
     pub(crate) fn of(meta: Meta) -> Self {
@@ -34,10 +36,10 @@ impl Run {
         run
     }
 
-    pub(crate) fn tree(&self) -> Tree {
-        let mut tree = Tree::default();
-        self.events.iter().for_each(|event| tree.event(event));
-        tree
+    pub(crate) fn view(&self) -> RunView {
+        let mut view = RunView::default();
+        self.events.iter().for_each(|event| _ = view.event(event));
+        view
     }
 
     pub(crate) fn at(&mut self, now: u64) -> &mut Self {
@@ -53,6 +55,32 @@ impl Run {
         self.tell(EventKind::Log { message: message.into() })
     }
 
+    /// Calls an agent in a phase; an empty one is none.
+    pub(crate) fn calls(&mut self, seq: u32, label: &str, phase: &str) -> &mut Self {
+        self.tell(EventKind::AgentQueued { agent: queued(seq, label, phase) })
+    }
+
+    /// Does not start an agent.
+    pub(crate) fn refuses(&mut self, seq: u32, reason: &str) -> &mut Self {
+        let call = self.events.iter().find_map(|event| match &event.kind {
+            EventKind::AgentQueued { agent } if agent.seq == seq => Some(agent.clone()),
+            _ => None,
+        });
+        let agent = call.unwrap_or_else(|| queued(seq, "?", ""));
+        let agent = RefusedAgent { agent, reason: reason.into() };
+        self.tell(EventKind::AgentRefused { agent })
+    }
+
+    pub(crate) fn retries(&mut self, seq: u32, reason: &str, wait_ms: u64) -> &mut Self {
+        let (kind, reason) = ("rateLimit".into(), reason.into());
+        self.tell(EventKind::AgentRetry { agent: AgentRetry { seq, attempt: 1, kind, reason, wait_ms } })
+    }
+
+    pub(crate) fn says(&mut self, seq: u32, text: &str) -> &mut Self {
+        let (kind, text) = (ProgressKind::Text, text.into());
+        self.tell(EventKind::AgentProgress { agent: AgentProgress { seq, kind, text } })
+    }
+
     /// Starts an agent in a phase; an empty one is none.
     pub(crate) fn agent(&mut self, seq: u32, label: &str, phase: &str) -> &mut Self {
         let phase = (!phase.is_empty()).then(|| phase.into());
@@ -66,11 +94,6 @@ impl Run {
             self.agent(seq, &format!("check file {seq}"), phase);
         }
         self
-    }
-
-    pub(crate) fn says(&mut self, seq: u32, text: &str) -> &mut Self {
-        let (kind, text) = (fanfold::ProgressKind::Text, text.into());
-        self.tell(EventKind::AgentProgress { agent: fanfold::AgentProgress { seq, kind, text } })
     }
 
     pub(crate) fn warning(&mut self, message: &str) -> &mut Self {
@@ -95,14 +118,15 @@ impl Run {
         self.finish(RunResult::new(StopReason::Completed, None))
     }
 
-    /// Ends the run with this result and a reason for every agent that did not complete.
+    /// Ends the run with this result and a reason for every agent that failed.
     pub(crate) fn finish(&mut self, mut result: RunResult) -> RunResult {
         let ends = self.events.iter().filter_map(|event| match &event.kind {
-            EventKind::AgentEnd { agent } if agent.outcome != AgentOutcome::Completed => Some(&agent.agent),
+            EventKind::AgentEnd { agent } if agent.outcome == AgentOutcome::Failed => Some(agent),
             _ => None,
         });
-        let failure = |agent: &Arc<Agent>| {
-            let reason = format!("the model refused {}\nand would say no more", agent.label);
+        let failure = |EndedAgent { agent, reason, .. }: &EndedAgent| {
+            let unsaid = || format!("the model refused {}\nand would say no more", agent.label);
+            let reason = reason.clone().unwrap_or_else(unsaid);
             AgentFailure::new(agent.seq, &agent.label, reason)
         };
         result.failures = ends.map(failure).collect();

@@ -1,13 +1,13 @@
 //! The last picture of a run: what stays when everything is over.
 
 use anstyle::Style;
-use fanfold::{AgentOutcome, RunResult, StopReason, Usage};
+use fanfold::{FailureGroup, RunResult, RunView, StopReason, Usage, group_failures};
 
 use super::frame::phase_row;
 use super::palette::{Mark, Palette};
 use super::row::{Pieces, Row, counted};
 use super::text;
-use super::tree::{Item, Tree};
+use super::tree::{Tree, elapsed};
 use super::worktrees;
 
 /// Phases and failures that are listed. The lines of the other display (`plain`) have them all.
@@ -17,26 +17,25 @@ const MAX_REASON: usize = 500;
 
 /// Draws the end of a run, or of a display that was told to stop before it. The lines stay, so they may be of
 /// any length: the terminal wraps them.
-pub(crate) fn summary(tree: &Tree, result: Option<&RunResult>, now: u64, palette: &Palette) -> Vec<String> {
+pub(crate) fn summary(run: &RunView, result: Option<&RunResult>, now: u64, palette: &Palette) -> Vec<String> {
+    let phases = Tree::of(run, &[]).phases;
+    let listed = phases.iter().take(MAX_LISTED);
     let mut lines: Vec<String> =
-        tree.phases.iter().take(MAX_LISTED).map(|phase| phase_row(phase, usize::MAX, now, palette)).collect();
+        listed.map(|phase| phase_row(phase, false, usize::MAX, now, palette)).collect();
     let more = |lines: &mut Vec<String>, all: usize, what: &str| {
         if all > MAX_LISTED {
             let faint = palette.faint;
             lines.push(format!("{faint}… and {} more {what}{faint:#}", all - MAX_LISTED));
         }
     };
-    more(&mut lines, tree.phases.len(), "phases");
-    if let Some(result) = result {
-        let failed = failures(tree, result);
-        lines.extend(failed.iter().take(MAX_LISTED).map(|(agent, reason)| {
-            let (style, mark) = palette.mark(Mark::Failed, now);
-            let reason = text::line(reason);
-            let reason = text::cut(&reason, MAX_REASON);
-            format!("{style}{mark}{style:#} {}: {reason}", agent.label)
-        }));
-        more(&mut lines, failed.len(), "failed agents");
-    }
+    more(&mut lines, phases.len(), "phases");
+    let failed = failures(run, result);
+    lines.extend(failed.iter().take(MAX_LISTED).map(|group| {
+        let (style, mark) = palette.mark(Mark::Failed, now);
+        let shown = |text: &str| text::cut(&text::line(text), MAX_REASON).into_owned();
+        format!("{style}{mark}{style:#} {}", group.sentence(shown))
+    }));
+    more(&mut lines, failed.len(), "reasons");
     if let Some(result) = result {
         let kept = result.worktrees.iter().take(MAX_LISTED).map(|worktree| {
             let odd = palette.odd;
@@ -45,17 +44,13 @@ pub(crate) fn summary(tree: &Tree, result: Option<&RunResult>, now: u64, palette
         lines.extend(kept);
         more(&mut lines, result.worktrees.len(), "worktrees");
     }
-    lines.push(verdict(tree, result, now, palette));
+    lines.push(verdict(run, result, now, palette));
     lines
 }
 
-/// Agents that failed, and why; those that were only told to stop are no news.
-pub(crate) fn failures<'a>(tree: &'a Tree, result: &'a RunResult) -> Vec<(&'a Item, &'a str)> {
-    let failures = result.failures.iter().filter_map(|failure| Some((tree.agent(failure.seq)?, failure)));
-    failures
-        .filter(|(agent, _)| !matches!(agent.end, Some((AgentOutcome::Cancelled, _))))
-        .map(|(agent, failure)| (agent, &*failure.reason))
-        .collect()
+/// What failed, by its reasons: what the result says, or else what is known so far.
+pub(crate) fn failures(run: &RunView, result: Option<&RunResult>) -> Vec<FailureGroup> {
+    group_failures(result.map_or(run.failures(), |result| &result.failures))
 }
 
 /// How the run ended: its mark, the word for it and the error's code.
@@ -69,17 +64,17 @@ pub(crate) fn ending(result: Option<&RunResult>) -> (Mark, String) {
     }
 }
 
-fn verdict(tree: &Tree, result: Option<&RunResult>, now: u64, palette: &Palette) -> String {
+fn verdict(run: &RunView, result: Option<&RunResult>, now: u64, palette: &Palette) -> String {
     let (mark, word) = ending(result);
     let mark = palette.mark(mark, now);
     let mut facts = Pieces::default();
     facts.add(mark.0, word);
-    facts.add(Style::new(), counted(tree.tally.started(), "agent"));
-    facts.add_troubles(&tree.tally, palette);
+    facts.add(Style::new(), counted(run.run().agents.started() as usize, "agent"));
+    facts.add_tally(&run.run().agents, palette);
     if let Some(usage) = result.and_then(|result| result.usage) {
         facts.add(palette.faint, tokens(usage));
     }
-    facts.add(palette.faint, text::span(tree.elapsed(now)));
+    facts.add(palette.faint, text::span(elapsed(run, now)));
     Row::new(usize::MAX).mark(mark).pieces(&facts, palette).finish()
 }
 

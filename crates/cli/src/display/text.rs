@@ -112,6 +112,14 @@ pub(crate) fn span(ms: u64) -> String {
     }
 }
 
+/// A span of time in whole seconds: `42s`, `2m05s`.
+pub(crate) fn seconds(ms: u64) -> String {
+    match ms / 1000 {
+        seconds @ 0..60 => format!("{seconds}s"),
+        _ => span(ms),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -202,6 +210,11 @@ mod tests {
         ];
         for (ms, shown) in cases {
             assert_eq!(span(ms), shown);
+        }
+        for (ms, shown) in
+            [(0, "0s"), (8_999, "8s"), (59_999, "59s"), (60_000, "1m00s"), (3_720_000, "1h02m")]
+        {
+            assert_eq!(seconds(ms), shown);
         }
     }
 

@@ -52,7 +52,7 @@ async fn either_half_says_that_agents_failed_and_neither_is_long_for_it() {
         assert!(text.len() < 50_000 && value.to_string().len() < 50_000);
     }
     let one = client.run("return [await agent('fail:no luck')]").await;
-    assert_eq!(all_text(&one).split('\n').next_back(), Some("- agent 1 \"fail:no luck\": no luck"), "{one}");
+    assert_eq!(all_text(&one).split('\n').next_back(), Some("- #1 fail:no luck failed: no luck"), "{one}");
     assert_eq!(one["content"].as_array().unwrap().len(), 2);
 }
 

@@ -9,7 +9,7 @@ use core::mem;
 use super::shown::{AgentState, AgentView, LogView, PhaseView, RetryView, RunHead, RunState, ViewChanges};
 use crate::{
     AgentFailure, AgentProgress, AgentRetry, EndedAgent, Event, EventKind, Line, ProgressKind, ResultLine,
-    SessionRecord, Usage,
+    SessionRecord, Usage, group_failures,
 };
 
 /// How many logs are kept, and how many bytes of them: enough to read, and little enough for a page.
@@ -52,6 +52,9 @@ pub struct RunView {
     phases: Vec<PhaseView>,
     agents: Vec<AgentView>,
     logs: VecDeque<LogView>,
+    failures: Vec<AgentFailure>,
+    /// The revision of the last failure.
+    failures_changed: u64,
     log_bytes: usize,
     /// How many things were taken in.
     revision: u64,
@@ -92,6 +95,16 @@ impl RunView {
         self.logs.iter()
     }
 
+    /// The agents that could not start or ended without success, in the order in which they were told.
+    pub fn failures(&self) -> &[AgentFailure] {
+        &self.failures
+    }
+
+    /// The agent of this call.
+    pub fn agent(&self, seq: u64) -> Option<&AgentView> {
+        self.agents.get(*self.agent_by_seq.get(&seq)? as usize)
+    }
+
     /// What is new since the [revision](ViewChanges::revision) that was last seen; everything since 0.
     pub fn since(&self, revision: u64) -> ViewChanges {
         ViewChanges {
@@ -100,7 +113,18 @@ impl RunView {
             phases: self.phases.iter().filter(|phase| phase.changed > revision).cloned().collect(),
             agents: self.agents.iter().filter(|agent| agent.changed > revision).cloned().collect(),
             logs: self.logs.iter().filter(|log| log.changed > revision).cloned().collect(),
+            failures: (self.failures_changed > revision).then(|| group_failures(&self.failures)),
         }
+    }
+
+    /// The same of a run that cannot be seen, such as one whose log has no end or whose server does not answer: what
+    /// has not ended counts as interrupted. More can be taken in afterwards.
+    pub fn last_known_since(&self, revision: u64) -> ViewChanges {
+        let mut changes = self.since(revision);
+        changes.run.interrupt();
+        changes.phases.iter_mut().for_each(|phase| phase.interrupt(self.run.last));
+        changes.agents.iter_mut().for_each(AgentView::interrupt);
+        changes
     }
 
     /// Takes in a line of a log. `false` if it was of no use: of another run, told before, or none of ours.
@@ -173,38 +197,43 @@ impl RunView {
         run.agents_started = Some(result.agents_started);
         self.counted = result.usage.is_some();
         run.usage = result.usage.or(run.usage);
-        run.failures = result.failures.clone();
         run.warnings = result.warnings.clone();
         for AgentFailure { seq, reason, .. } in &result.failures {
             let seq = u64::from(*seq);
             self.reasons.insert(seq, reason.clone());
-            if let Some(agent) = self.agent(seq) {
+            if let Some(agent) = self.change_agent(seq) {
                 agent.reason = Some(reason.clone());
             }
         }
+        self.failures = result.failures.clone();
+        self.failures_changed = self.revision;
         true
     }
 
     /// Says that nothing more will be told: the log is over. What has no end then was interrupted. Events that
     /// still wait for others are taken in; afterwards nothing is.
     pub fn close(&mut self) {
-        while !self.waiting.is_empty() {
-            self.give_up_waiting();
-        }
+        self.skip_missing();
         self.closed = true;
         self.revision += 1;
-        if matches!(self.run.state, RunState::Waiting | RunState::Running) {
-            self.run.state = RunState::Interrupted;
-        }
-        self.run.current_phase = None;
-        for index in 0..self.agents.len() {
-            if matches!(self.agents[index].state, AgentState::Queued | AgentState::Running) {
-                self.agents[index].changed = self.revision;
-                self.move_to(index, AgentState::Interrupted);
+        self.run.interrupt();
+        for agent in &mut self.agents {
+            if matches!(agent.state, AgentState::Queued | AgentState::Running) {
+                agent.changed = self.revision;
+                agent.interrupt();
             }
         }
-        for index in 0..self.phases.len() {
-            self.settle(index as u32, self.run.last);
+        for phase in &mut self.phases {
+            phase.changed = self.revision;
+            phase.interrupt(self.run.last);
+        }
+    }
+
+    /// Takes in events that still wait for others, as if those had said nothing: they are not to be expected, since
+    /// what was told so far is in order and whole, as a file is.
+    pub fn skip_missing(&mut self) {
+        while !self.waiting.is_empty() {
+            self.give_up_waiting();
         }
     }
 
@@ -459,7 +488,7 @@ impl RunView {
     }
 
     /// The agent of this call, which changes.
-    fn agent(&mut self, seq: u64) -> Option<&mut AgentView> {
+    fn change_agent(&mut self, seq: u64) -> Option<&mut AgentView> {
         let index = *self.agent_by_seq.get(&seq)?;
         let agent = self.agents.get_mut(index as usize)?;
         agent.changed = self.revision;
@@ -467,7 +496,7 @@ impl RunView {
     }
 
     fn agent_retries(&mut self, retry: &AgentRetry, at: u64) {
-        let Some(agent) = self.agent(retry.seq.into()) else { return };
+        let Some(agent) = self.change_agent(retry.seq.into()) else { return };
         agent.retries = agent.retries.saturating_add(1);
         agent.heard = Some(at);
         agent.retry = Some(RetryView {
@@ -479,7 +508,7 @@ impl RunView {
     }
 
     fn agent_says(&mut self, progress: &AgentProgress, at: u64) {
-        let Some(agent) = self.agent(progress.seq.into()) else { return };
+        let Some(agent) = self.change_agent(progress.seq.into()) else { return };
         agent.heard = Some(at);
         agent.retry = None;
         match progress.kind {
@@ -500,7 +529,8 @@ impl RunView {
         if !self.run.has_result {
             let (label, reason) = (label.to_string(), reason.to_string());
             let kind = kind.map(ToString::to_string);
-            self.run.failures.push(AgentFailure { kind, ..AgentFailure::new(seq, label, reason) });
+            self.failures.push(AgentFailure { kind, ..AgentFailure::new(seq, label, reason) });
+            self.failures_changed = self.revision;
         }
     }
 

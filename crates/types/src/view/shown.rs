@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AgentFailure, AgentOutcome, Meta, StopReason, Usage, WorkflowError};
+use crate::{AgentOutcome, FailureGroup, Meta, StopReason, Usage, WorkflowError};
 
 /// How far a run is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,6 +89,27 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Those that are over, with or without success. One that did not start is not among them.
+    pub fn ended(&self) -> u32 {
+        self.completed + self.failed + self.cancelled + self.interrupted
+    }
+
+    /// Those that have started.
+    pub fn started(&self) -> u32 {
+        self.running + self.ended()
+    }
+
+    /// All that were called: those that have started, wait for their turn, or did not start.
+    pub fn called(&self) -> u32 {
+        self.queued + self.refused + self.started()
+    }
+
+    /// What has not ended was interrupted.
+    pub(super) fn interrupt(&mut self) {
+        self.interrupted += self.queued + self.running;
+        (self.queued, self.running) = (0, 0);
+    }
+
     pub(super) fn count(&mut self, state: AgentState) -> &mut u32 {
         match state {
             AgentState::Queued => &mut self.queued,
@@ -150,8 +171,6 @@ pub struct RunHead {
     /// Why it did not complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<WorkflowError>,
-    /// The agents that could not start or ended without success, in the order they were told.
-    pub failures: Vec<AgentFailure>,
     /// What was put right or ignored on the way.
     pub warnings: Vec<String>,
     /// Whether the result was told.
@@ -162,6 +181,16 @@ pub struct RunHead {
     pub forgotten_logs: u32,
     /// How many events were never told.
     pub missing_events: u64,
+}
+
+impl RunHead {
+    pub(super) fn interrupt(&mut self) {
+        if matches!(self.state, RunState::Waiting | RunState::Running) {
+            self.state = RunState::Interrupted;
+        }
+        self.current_phase = None;
+        self.agents.interrupt();
+    }
 }
 
 /// A phase that has started: the script entered it, or called an agent of it. One that is only planned is in
@@ -187,6 +216,17 @@ pub struct PhaseView {
     pub agents: Tally,
     #[serde(skip)]
     pub(super) changed: u64,
+}
+
+impl PhaseView {
+    /// `last` is when something of the run was last seen.
+    pub(super) fn interrupt(&mut self, last: Option<u64>) {
+        if self.active {
+            self.ended = self.ended.max(last);
+        }
+        self.active = false;
+        self.agents.interrupt();
+    }
 }
 
 /// An agent: a call of `agent()` that waits for its turn, runs, or is over.
@@ -242,6 +282,33 @@ pub struct AgentView {
     pub(super) changed: u64,
 }
 
+impl AgentView {
+    /// After how many milliseconds without a word an agent is told to be quiet. An agent that says much is reported
+    /// every five seconds.
+    pub const QUIET_AFTER_MS: u64 = 8_000;
+
+    /// For how many milliseconds it has been quiet by `now`, if that is worth telling: it runs, no wait for another
+    /// attempt explains it, and it is longer than [`QUIET_AFTER_MS`](Self::QUIET_AFTER_MS).
+    pub fn quiet_for(&self, now: u64) -> Option<u64> {
+        let began = self.retry.as_ref().map_or(0, |retry| retry.until);
+        let quiet = now.saturating_sub(self.heard?.max(began));
+        (self.state == AgentState::Running && quiet >= Self::QUIET_AFTER_MS).then_some(quiet)
+    }
+
+    /// In how many milliseconds from `now` it is tried again, and why, if it waits for that.
+    pub fn tries_again_in(&self, now: u64) -> Option<(u64, &RetryView)> {
+        let retry = self.retry.as_ref().filter(|retry| retry.until > now)?;
+        Some((retry.until - now, retry))
+    }
+
+    pub(super) fn interrupt(&mut self) {
+        if matches!(self.state, AgentState::Queued | AgentState::Running) {
+            self.state = AgentState::Interrupted;
+            self.retry = None;
+        }
+    }
+}
+
 /// An attempt that failed, while the next one is waited for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(tsify::Tsify))]
@@ -291,4 +358,7 @@ pub struct ViewChanges {
     pub agents: Vec<AgentView>,
     /// The logs that are new.
     pub logs: Vec<LogView>,
+    /// All failures by their reasons, if there are new ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failures: Option<Vec<FailureGroup>>,
 }
