@@ -97,6 +97,10 @@ impl PlainProvider for Program {
                 let message = format!("the answer is longer than {max_bytes} bytes");
                 Err(Failure::new(FailureKind::AnswerSize, message))
             }
+            (Err(Break::Unfinished), _) => {
+                let message = "the process has ended, and what it started goes on writing the answer";
+                Err(Failure::new(FailureKind::CutOff, message))
+            }
             (Ok(answer), Ok(status)) if status.success() => Ok(answer),
             (Ok(_), Ok(status)) => Err(Failure::new(FailureKind::Exit, describe(status))),
             (Ok(_), Err(error)) => {

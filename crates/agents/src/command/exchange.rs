@@ -6,19 +6,24 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::ChildStdin;
+use tokio::sync::Notify;
 
 use crate::escapes;
 use crate::policy::{Attempt, Transcript};
 use crate::process::{Pipes, Process, read};
 
-/// How long descendants may go on writing to the answer once the process itself has ended.
-const DRAIN: Duration = Duration::from_millis(500);
+/// How long descendants may be silent before they count as done with the answer, once the process itself has ended.
+const SILENCE: Duration = Duration::from_millis(500);
+/// How long they may go on writing: what is not done by then is no whole answer.
+const LONGEST_REST: Duration = Duration::from_secs(30);
 
 /// Why an exchange was broken off.
 #[derive(Debug, PartialEq)]
 pub(super) enum Break {
     /// The answer is longer than allowed.
     TooLong,
+    /// The process has ended, and its descendants do not end the answer.
+    Unfinished,
     /// It was told to stop, and had said so much.
     Stopped(String),
 }
@@ -35,9 +40,9 @@ pub(super) async fn exchange(
     attempt: &Attempt,
     grace: Duration,
 ) -> Result<String, Break> {
-    let mut answer = Vec::new();
-    let streams = talk(pipes, prompt, max_answer_bytes, &mut answer, &attempt.transcript);
-    match attend(process, streams, attempt.stopped(), grace).await {
+    let (mut answer, written) = (Vec::new(), Notify::new());
+    let streams = talk(pipes, prompt, max_answer_bytes, &mut answer, &written, &attempt.transcript);
+    match attend(process, streams, &written, attempt.stopped(), grace).await {
         Ok(()) => Ok(text(answer)),
         Err(Break::Stopped(_)) => Err(Break::Stopped(text(answer))),
         Err(broken) => Err(broken),
@@ -50,11 +55,13 @@ async fn talk(
     prompt: &str,
     max_answer_bytes: usize,
     answer: &mut Vec<u8>,
+    written: &Notify,
     transcript: &Transcript,
 ) -> Result<(), Break> {
     let said = read(pipes.stdout, |bytes| {
         transcript.output(bytes);
         answer.extend_from_slice(bytes);
+        written.notify_one();
         if answer.len() > max_answer_bytes { Err(Break::TooLong) } else { Ok(()) }
     });
     let complained = read(pipes.stderr, |bytes| {
@@ -69,13 +76,14 @@ async fn talk(
 async fn attend(
     process: &mut Process,
     streams: impl Future<Output = Result<(), Break>>,
+    written: &Notify,
     stopped: impl Future<Output = ()>,
     grace: Duration,
 ) -> Result<(), Break> {
     let mut streams = pin!(streams.fuse());
     tokio::select! {
         biased;
-        done = undisturbed(process, &mut streams) => return done,
+        done = undisturbed(process, &mut streams, written) => return done,
         () = stopped => {}
     }
     process.terminate();
@@ -96,6 +104,7 @@ async fn attend(
 async fn undisturbed(
     process: &mut Process,
     streams: &mut (impl Future<Output = Result<(), Break>> + Unpin),
+    written: &Notify,
 ) -> Result<(), Break> {
     tokio::select! {
         biased;
@@ -103,14 +112,27 @@ async fn undisturbed(
             done?;
             process.ended().await;
         }
-        // A descendant that holds the pipes open must not hold up the answer.
-        () = process.ended() => tokio::select! {
-            biased;
-            done = streams => done?,
-            () = tokio::time::sleep(DRAIN) => {}
-        },
+        () = process.ended() => rest(streams, written).await?,
     }
     Ok(())
+}
+
+/// Reads what descendants still write. One that holds the pipes open and is silent must not hold up the answer; one that
+/// writes is not done with it.
+async fn rest(
+    streams: &mut (impl Future<Output = Result<(), Break>> + Unpin),
+    written: &Notify,
+) -> Result<(), Break> {
+    let mut too_long = pin!(tokio::time::sleep(LONGEST_REST));
+    loop {
+        tokio::select! {
+            biased;
+            done = &mut *streams => return done,
+            () = &mut too_long => return Err(Break::Unfinished),
+            () = written.notified() => {}
+            () = tokio::time::sleep(SILENCE) => return Ok(()),
+        }
+    }
 }
 
 /// An answer as text, without the line ends at its end.

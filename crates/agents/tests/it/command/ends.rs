@@ -155,6 +155,13 @@ async fn a_descendant_that_holds_the_pipes_does_not_hold_up_the_answer() {
 }
 
 #[tokio::test]
+async fn an_answer_that_descendants_still_write_is_read_to_its_end() {
+    let script = "(for n in 1 2 3 4 5; do sleep 0.2; echo $n; done) & echo 0";
+    let answer = run(&sh(script), AgentRequest::new("x")).await.unwrap();
+    assert_eq!(answer.text, "0\n1\n2\n3\n4\n5");
+}
+
+#[tokio::test]
 async fn a_child_out_of_time_ends_and_is_not_tried_again() {
     let folder = tempfile::tempdir().unwrap();
     let agents = sh("touch attempt-$FANFOLD_ATTEMPT; sleep 60").directory(folder.path());
