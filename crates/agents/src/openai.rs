@@ -78,18 +78,24 @@ impl Protocol for ChatCompletions {
     }
 
     fn event(reply: &mut Reply, event: &Value) {
-        if let Some(choice) = event.pointer("/choices/0") {
+        if let Some(choice) = first_choice(event) {
             read(reply, choice, "delta");
         }
         count(reply, event);
     }
 
     fn whole(reply: &mut Reply, body: &Value) {
-        if let Some(choice) = body.pointer("/choices/0") {
+        if let Some(choice) = first_choice(body) {
             read(reply, choice, "message");
         }
         count(reply, body);
     }
+}
+
+/// The choice that is read: one is asked for, and a server that gives more says which piece belongs to which.
+fn first_choice(place: &Value) -> Option<&Value> {
+    let choices = place.get("choices")?.as_array()?;
+    choices.iter().find(|choice| choice.get("index").is_none_or(|index| index.is_null() || index == 0))
 }
 
 /// Reads a choice, whose words are in a delta or a message.

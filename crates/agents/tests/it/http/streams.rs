@@ -92,6 +92,7 @@ fn every_file_has_a_test_of_its_own() {
 streams! {
     // Whole answers.
     good: "openai-good.sse" => Says("whole");
+    pieces_of_other_choices: "openai-second-choice.sse" => Says("A1 A2");
     no_blank_line: "openai-no-blank-line.sse" => Says("hello world");
     done_and_a_space: "openai-done-space.sse" => Says("whole");
     keep_alives_after_the_reason: "openai-whole.hold.sse" => Says("whole");
