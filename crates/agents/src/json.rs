@@ -117,7 +117,7 @@ impl Scan<'_> {
             self.prose(at..next);
             at = if let Some(tag) = reasoning::tag(text, next) {
                 self.tag(&tag)
-            } else if let Some((end, kind)) = value_at(text, next) {
+            } else if let Some((end, kind)) = value_at(text, next, self.block_end()) {
                 self.value(next..end, kind)
             } else {
                 let end = next + text[next..].chars().next().map_or(1, char::len_utf8);
@@ -127,6 +127,11 @@ impl Scan<'_> {
             // What looked like a closing fence is within a value or a tag.
             self.fence = self.fence.take().filter(|fence| at <= fence.content.end);
         }
+    }
+
+    /// Where the fenced block ends that the scan is in, or the text.
+    fn block_end(&self) -> usize {
+        self.fence.as_ref().map_or(self.text.len(), |fence| fence.content.end)
     }
 
     /// Goes into or out of a fenced block at the start of a line, if there is a fence. Gives where the text goes on.
@@ -150,7 +155,7 @@ impl Scan<'_> {
         let end = match tag.kind {
             Kind::Empty => start,
             Kind::Opening => {
-                let limit = self.fence.as_ref().map_or(self.text.len(), |fence| fence.content.end);
+                let limit = self.block_end();
                 match reasoning::closing(self.text, start..limit) {
                     Some(closing) => closing.end,
                     None => {
@@ -180,14 +185,8 @@ impl Scan<'_> {
     }
 
     /// Notes a value. Gives where the text goes on.
-    fn value(&mut self, mut range: Range<usize>, kind: Begun) -> usize {
+    fn value(&mut self, range: Range<usize>, kind: Begun) -> usize {
         let is_outside = self.fence.is_none();
-        if kind == Begun::Loose
-            && let Some(fence) = &self.fence
-        {
-            // It may be code that is not closed.
-            range.end = range.end.min(fence.content.end);
-        }
         let end = range.end;
         if kind == Begun::Complete && is_outside && self.outside.value.is_none() {
             self.outside.value = Some(range.clone());
@@ -221,15 +220,20 @@ enum Begun {
     Numbers,
 }
 
-/// The value that begins at a byte, and where it ends; `None` for prose and its brackets.
-fn value_at(text: &str, at: usize) -> Option<(usize, Begun)> {
+/// The value that begins at a byte, and where it ends; `None` for prose and its brackets. A loose one is in its block alone:
+/// it may be code that is not closed.
+fn value_at(text: &str, at: usize, block_end: usize) -> Option<(usize, Begun)> {
     let begun = begins(&text[at..])?;
     let mut values = serde_json::Deserializer::from_str(&text[at..]).into_iter::<IgnoredAny>();
     let fault = match values.next()? {
         Ok(_) => return Some((at + values.byte_offset(), Begun::Complete)),
         Err(error) => at + place_of(&text[at..], &error),
     };
-    let end = if begun == Begun::Numbers { fault.max(at + 1) } else { broken_end(text, at, fault) };
+    let end = match begun {
+        Begun::Numbers => fault.max(at + 1),
+        Begun::Loose => broken_end(&text[..block_end.max(at + 1)], at, fault),
+        Begun::Strict | Begun::Complete => broken_end(text, at, fault),
+    };
     Some((end, begun))
 }
 
@@ -591,6 +595,7 @@ mod tests {
             ("broken", "{\"a\":x} ".repeat(MANY)),
             ("broken, not closed", "{\"a\":x ".repeat(MANY)),
             ("names", "{a:".repeat(MANY)),
+            ("names in blocks", "```\n{a:\n```\n".repeat(MANY / 10)),
             ("names, closed", "{a: }".repeat(MANY)),
             ("name", format!("{{{}", "a".repeat(MANY))),
             ("apostrophes", "{'".repeat(MANY)),
