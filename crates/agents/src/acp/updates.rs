@@ -9,6 +9,8 @@ use crate::halves;
 
 /// Tools whose kind is remembered. An agent with more is told what those of unknown kind are told.
 const MAX_TOOLS: usize = 1000;
+/// The longest id of a tool call that is kept, in bytes: a longer one is told, and its kind is not known later.
+const MAX_TOOL_ID: usize = 256;
 
 /// What an agent said or did in one update.
 #[derive(Debug, PartialEq, Eq)]
@@ -59,7 +61,9 @@ impl Updates {
                 if !self.text.trim().is_empty() {
                     self.before = std::mem::take(&mut self.text);
                 }
-                if let Some(id) = text_of("toolCallId").filter(|_| self.tools.len() < MAX_TOOLS) {
+                if let Some(id) =
+                    text_of("toolCallId").filter(|id| self.tools.len() < MAX_TOOLS && id.len() <= MAX_TOOL_ID)
+                {
                     let kind = update.get("kind").cloned().and_then(|kind| serde_json::from_value(kind).ok());
                     self.tools.insert(halves::joined(id).into_owned(), kind.unwrap_or_default());
                 }
