@@ -172,8 +172,9 @@ impl AgentPolicy {
         let opened = match limits.keep(&attempt, None, provider.open(&attempt)).await {
             Ok(()) => Ok(()),
             Err((Failure::Broken(reason), _)) => {
-                provider.leave().await;
-                return Err(StartError::new(reason));
+                let left = provider.leave().await.map(|worktree| worktree.path);
+                let left = left.map(|path| format!("; its worktree {path} was kept")).unwrap_or_default();
+                return Err(StartError::new(reason + &left));
             }
             Err(failure) => Err(limits.told(failure, &question).await),
         };
