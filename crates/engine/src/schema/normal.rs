@@ -369,8 +369,8 @@ impl<'a> Reader<'a> {
                 Target::Schema => {}
                 Target::Within { container, target } => {
                     containers.insert(ptr::from_ref(container));
-                    self.place =
-                        tokens(reference).fold("schema".to_owned(), |place, token| place + "." + &token);
+                    self.place = tokens(reference)
+                        .fold(self.origin.path.to_owned(), |place, token| place + "." + &token);
                     self.schema(target)?;
                 }
                 Target::Nowhere => {
