@@ -56,7 +56,7 @@ use crate::policy::Attempt;
 ///   at, and what is staged,
 /// - files in submodules, stashes that were made in it, and a merge, rebase, pick or bisection that is under way.
 ///
-/// Files that the repository ignores are none: those that its `.gitignore` files name, and those that `info/exclude`
+/// Files that the repository ignores are none: those that `.gitignore` files name, the agent's own among them, and those that `info/exclude`
 /// and `core.excludesFile` named when this was opened. Nothing that holds changes is ever removed here, nor anything
 /// that cannot be told.
 ///

@@ -88,6 +88,15 @@ pub async fn clean(directory: &Path) -> Result<Vec<Cleaned>, WorktreeError> {
     Ok(all)
 }
 
+/// Whether the folder of a worktree that was being made holds something that the making cannot have put there.
+async fn is_foreign(repository: &Repository, record: &Record) -> Result<bool, WorktreeError> {
+    if repository.admin(record).await?.is_some() {
+        return Ok(false);
+    }
+    let path = repository.folder.worktree(record);
+    blocking(move || Ok(std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some()))).await
+}
+
 async fn tidy(repository: &Repository, record: &Record) -> Result<Outcome, WorktreeError> {
     let site = {
         let (folder, record) = (repository.folder.clone(), record.clone());
@@ -98,6 +107,10 @@ async fn tidy(repository: &Repository, record: &Record) -> Result<Outcome, Workt
             let path = repository.folder.worktree(record);
             let error = io::Error::other("it is a link or a file; remove it");
             return Err(WorktreeError::Folder { path, error });
+        }
+        (Site::Folder, Stage::Making) if is_foreign(repository, record).await? => {
+            let why = "git does not know it, and there is something in it".to_owned();
+            return Ok(Outcome::Kept(Box::new(report(repository, record, Some(why)))));
         }
         // No agent was in it, or its removal had begun, which it does for none with changes.
         (_, Stage::Making) | (Site::Gone, Stage::Removing) => {
@@ -119,7 +132,7 @@ async fn tidy(repository: &Repository, record: &Record) -> Result<Outcome, Workt
 
 /// The folders that processes are in, where the system tells: on Linux. An agent that has just started may not have
 /// been noted, and people may have gone there to look.
-fn working_directories() -> Vec<PathBuf> {
+pub(super) fn working_directories() -> Vec<PathBuf> {
     let Ok(processes) = std::fs::read_dir("/proc") else { return Vec::new() };
     processes.filter_map(|process| std::fs::read_link(process.ok()?.path().join("cwd")).ok()).collect()
 }

@@ -8,8 +8,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fanfold::{AgentRequest, Worktree};
 use tokio::sync::MutexGuard;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
+use super::clean::working_directories;
 use super::config::Config;
 use super::folder::{Folder, Host, blocking};
 use super::git::{Git, GitError, discover};
@@ -21,6 +22,9 @@ use crate::policy::Attempt;
 
 /// The longest look at a worktree: an answer waits for it.
 const LONGEST_LOOK: Duration = Duration::from_secs(120);
+/// How often, and how long apart, it is looked whether processes that were ended have left a worktree.
+const DEPARTURES: u32 = 20;
+const DEPARTURE: Duration = Duration::from_millis(50);
 
 /// How far the times of files may be behind the clock.
 const CLOCK_TICK: Duration = Duration::from_millis(20);
@@ -229,6 +233,9 @@ impl Place {
         });
         let problem = |error: WorktreeError| report(&self.repository, &self.record, Some(error.to_string()));
         let left = match looked {
+            Ok((None, _turn)) if self.is_occupied().await => {
+                problem(WorktreeError::Unclear("a process that its agent started is still in it".to_owned()))
+            }
             Ok((None, _turn)) => {
                 let removed = self.repository.remove(&self.record).await;
                 // Its record says that it holds no changes, and to go on there.
@@ -240,6 +247,22 @@ impl Place {
         // The record says already what matters: that it may hold changes.
         let _ = self.note(Stage::Ready, None).await;
         Some(left)
+    }
+
+    /// Whether a process is in the worktree that may still write there: one that its agent has left behind. Those that
+    /// were ended with the agent get a moment to be gone.
+    async fn is_occupied(&self) -> bool {
+        for _ in 0..DEPARTURES {
+            let path = self.path();
+            let occupied = blocking(move || {
+                Ok(working_directories().iter().any(|directory| directory.starts_with(&path)))
+            });
+            if !matches!(occupied.await, Ok(true)) {
+                return false;
+            }
+            sleep(DEPARTURE).await;
+        }
+        true
     }
 
     async fn note(&mut self, stage: Stage, group: Option<i32>) -> Result<(), WorktreeError> {

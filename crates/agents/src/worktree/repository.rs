@@ -139,6 +139,7 @@ impl Repository {
             self.git.change(&[&force[..], &[path.as_os_str()]].concat()).await?;
         }
         if let Some(tip) = self.tip(record).await?
+            && !self.is_checked_out(record).await?
             && self.are_elsewhere(record, std::slice::from_ref(&tip)).await?
         {
             let reference = format!("refs/heads/{}", record.branch());
@@ -161,6 +162,19 @@ impl Repository {
         // Branches below it would be listed too.
         let end = format!(" {reference}");
         Ok(tips.iter().find_map(|line| line.strip_suffix(&end)).map(str::to_owned))
+    }
+
+    /// Whether the branch of a worktree is checked out somewhere: the user may have moved the worktree, or taken its branch.
+    async fn is_checked_out(&self, record: &Record) -> Result<bool, GitError> {
+        let reference = format!("refs/heads/{}", record.branch());
+        let places =
+            self.git.lines(&["for-each-ref", "--format=%(refname) %(worktreepath)", &reference]).await?;
+        // Branches below it would be listed too.
+        Ok(places.iter().any(|line| {
+            line.strip_prefix(&reference)
+                .and_then(|rest| rest.strip_prefix(' '))
+                .is_some_and(|at| !at.is_empty())
+        }))
     }
 
     /// The commits that can be reached from these, but from none of the others and none of the references that

@@ -124,3 +124,38 @@ async fn what_is_no_record_is_told_with_what_to_do() {
         assert!(why.ends_with("odd.json: it is not the record of a worktree; remove it"), "{why}");
     }
 }
+
+#[tokio::test]
+async fn a_branch_that_is_checked_out_is_left() {
+    // In the user's own working tree, and in a worktree that the user has moved.
+    let (repository, left) = with_commit().await;
+    repository.git(&format!("worktree remove --force {}", left.path));
+    repository.git(&format!("checkout --quiet {}", left.branch));
+    repository.git("tag kept");
+    repository.clean().await;
+    assert_eq!(repository.git("rev-parse HEAD"), repository.git("rev-parse kept"));
+    assert_eq!(repository.clean().await, []);
+
+    let repository = Repository::new();
+    let (_, left) = run(&repository.agents("echo work > file").await, isolated(1, "x")).await;
+    let left = left.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let moved = folder.path().join("moved");
+    repository.git(&format!("worktree move {} {}", left.path, moved.display()));
+    repository.clean().await;
+    assert_eq!(repository.git(&format!("rev-parse {}", left.branch)), repository.git("rev-parse HEAD"));
+    assert_eq!(fs::read_to_string(moved.join("file")).unwrap(), "work\n");
+}
+
+#[tokio::test]
+async fn a_folder_that_git_does_not_know_is_kept_whatever_its_record_says() {
+    let repository = Repository::new();
+    let folder = repository.worktrees().join("x-1-a");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("precious"), "precious").unwrap();
+    let record =
+        r#"{"name":"x-1-a","stage":"making","host":"host-1-0","base":"abc","runId":"r","seq":1,"label":"l"}"#;
+    fs::write(repository.worktrees().join("x-1-a.json"), record).unwrap();
+    assert!(matches!(&*repository.clean().await, [Outcome::Kept(_)]));
+    assert_eq!(fs::read_to_string(folder.join("precious")).unwrap(), "precious");
+}

@@ -134,3 +134,17 @@ async fn a_commit_that_replaces_the_base_is_not_the_base() {
     let (_repository, left) = left_by(script).await;
     assert_eq!(left.commits.len(), 1);
 }
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_worktree_in_which_a_process_still_works_is_kept() {
+    let repository = Repository::new();
+    let script = "setsid sh -c 'echo $$ > ../pid; exec sleep 600' > /dev/null 2>&1 < /dev/null & \
+                  until test -s ../pid; do sleep 0.05; done";
+    let (_, left) = run(&repository.agents(script).await, isolated(1, "x")).await;
+    let pid = fs::read_to_string(repository.worktrees().join("pid")).unwrap();
+    assert!(Program::new("kill").arg(pid.trim()).status().unwrap().success());
+    let left = left.expect("it was kept");
+    assert!(left.problem.as_deref().unwrap_or_default().contains("a process"), "{left:?}");
+    assert!(Path::new(&left.path).exists());
+}
