@@ -154,6 +154,7 @@ fn args_that_no_value_can_be_checked_against_are_refused_at_their_place() {
         ("{type: 'array'}", "meta.args.type", 64),
         ("{type: 'object', required: 1}", "meta.args.required", 84),
         ("{type: 'object', properties: {a: {$ref: 'x.json'}}}", "meta.args.properties.a.$ref", 97),
+        ("{type: 'object', $ref: '#/parts/x', parts: {x: {type: 'strin'}}}", "meta.args.parts.x.type", 111),
     ] {
         let error = refused(&format!("{head}{args}}}"));
         assert_eq!(
