@@ -195,7 +195,7 @@ fn read_args(args: String, limits: &Limits) -> Result<String, WorkflowError> {
         );
         return Err(ErrorCode::OutputLimit.error(message).on("args"));
     }
-    json::read("args", args).map(|args| Box::<str>::from(args).into())
+    json::read_args(args).map(|args| Box::<str>::from(args).into())
 }
 
 /// Configures an [`Engine`].

@@ -37,7 +37,7 @@ impl Link {
         let bytes = target.len() + args.as_ref().map_or(0, String::len);
         let scope = Scope::open(&self.run, self.scope, bytes as u64)?;
         let wanted = Wanted::parse(target)?;
-        let args = args.map(|args| json::read("args", args).map(|args| Box::<str>::from(args).into()));
+        let args = args.map(|args| json::read_args(args).map(|args| Box::<str>::from(args).into()));
         let shown = wanted.shown();
         let work = run_inside(scope, wanted, shown.clone(), args.transpose()?);
         let (mut sender, answer) = oneshot::channel();
