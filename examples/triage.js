@@ -7,14 +7,17 @@ export const meta = {
 const read = (report) => agent(`How severe is this, 1 to 5?\n${report}`, {
   schema: { type: "object", properties: { severity: { type: "integer", minimum: 1, maximum: 5 } }, required: ["severity"] },
 })
-const readings = await pipeline(
+const given = await pipeline(
   args.reports,
   (report) => parallel([1, 2, 3].map(() => () => read(report))),
-  (answers, report) => {
-    // A reader that failed gave no answer: that is not a low severity.
-    const given = answers.filter((answer) => answer !== null).map((answer) => answer.severity)
-    return { report, severity: given.length > 0 ? Math.max(...given) : null, readers: given.length }
-  },
+  // A reader that failed gave no answer: that is not a low severity.
+  (answers) => answers.filter((answer) => answer !== null).map((answer) => answer.severity),
 )
-const judged = readings.filter((reading) => reading.severity !== null).sort((a, b) => b.severity - a.severity)
-return { judged, notJudged: readings.filter((reading) => reading.severity === null).map((reading) => reading.report) }
+const readings = args.reports.map((report, i) => {
+  const severities = given[i] ?? []
+  return { report, severity: Math.max(0, ...severities), readers: severities.length }
+})
+return {
+  judged: readings.filter((reading) => reading.readers > 0).sort((a, b) => b.severity - a.severity),
+  notJudged: readings.filter((reading) => reading.readers === 0).map((reading) => reading.report),
+}
