@@ -146,7 +146,7 @@ for (const clientName of Object.keys(CLIENTS)) {
           assert.ok(page.length === nextOffset && textOf(cut).includes(page) && textOf(cut).includes(runId))
           const prompts = "Array.from({ length: 300 }, (_, i) => () => agent(`fail:no licence ${'x'.repeat(1000)}`))"
           const failed = await call(workflow(`return (await parallel(${prompts})).filter(Boolean).length`))
-          assert.match(textOf(failed), /300 agents failed:\n- agent \d+ .*no licence/)
+          assert.match(textOf(failed), /300 agents failed:\n- 300 agents failed: no licence/)
           assert.equal(failed.structuredContent.failures.length, 50)
           assert.equal(failed.structuredContent.moreFailures, 250)
           assert.ok(JSON.stringify(failed).length < 200_000)
