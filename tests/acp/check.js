@@ -92,7 +92,7 @@ test("every bad end is null, with its reason", async () => {
   const { value: values, failures } = await value(script)
   assert.deepEqual(values, [null, null, null, null])
   const reason = (label) => failures.find((failure) => failure.label === label).reason
-  assert.equal(reason("crash"), "exit: the agent closed its output; exit status 3: boom")
+  assert.equal(reason("crash"), "exit: the agent closed its output; exit status 3; standard error: boom")
   assert.equal(reason("decline"), "refusal: the agent declined: No.")
   assert.match(reason("full"), /^length: /)
   assert.match(reason("error"), /^server: .*[Ii]nternal error/)
